@@ -1,0 +1,148 @@
+"""The only place with powers of ten and two: conversion, parsing and printing of quantities.
+
+Inside memwall every quantity is in SI base units and says so in its name (`_bytes`, `_s`,
+`_flops`, `_flops_per_s`, `_bytes_per_s`). Files speak the datasheet's units in their keys; the
+factor is looked up here once on the way in, and the printed form is made here on the way out.
+"""
+
+from __future__ import annotations
+
+import math
+
+from memwall.errors import UsageError, shown
+
+KILO, MEGA, GIGA, TERA = 10**3, 10**6, 10**9, 10**12
+KIBI, MEBI, GIBI = 2**10, 2**20, 2**30
+
+_DECIMAL = (("P", 10**15), ("T", TERA), ("G", GIGA), ("M", MEGA), ("k", KILO))
+_BINARY = (("Gi", GIBI), ("Mi", MEBI), ("Ki", KIBI))
+_SECONDS = (("s", 1.0), ("ms", 1e-3), ("us", 1e-6), ("ns", 1e-9))
+
+# A key's ending names its unit; the factor takes the number to SI. The longest ending wins.
+KEY_FACTORS = {
+    "tflops": TERA,
+    "gb_per_s": GIGA,
+    "gbit_per_s": GIGA,
+    "gb": GIGA,
+    "gib": GIBI,
+    "mib": MEBI,
+    "kib": KIBI,
+    "mhz": MEGA,
+    "bytes": 1,
+    "bits": 1,
+    "w": 1,
+}
+
+LARGEST_COUNT = 10**15
+
+
+def to_si(key: str, number: float) -> float:
+    """A file's number in SI units, by the unit that ends its key: `clock_mhz: 1830` -> 1.83e9.
+
+    Raises:
+        KeyError: the key ends in no unit known here.
+    """
+    ending = max((e for e in KEY_FACTORS if key == e or key.endswith("_" + e)), key=len, default=None)
+    if ending is None:
+        raise KeyError(key)
+    return number * KEY_FACTORS[ending]
+
+
+def parse_count(text: str, name: str, least: int = 1) -> int:
+    """A whole number as people write it: `4096`, `4_096`, `2^12`, `1e6`.
+
+    Raises:
+        UsageError: not a whole number, below `least`, or beyond 1e15.
+    """
+    number = parse_number(text, name)
+    if number != math.floor(number) or number < least:
+        raise UsageError(f"{name} must be a whole number of at least {least}, not '{shown(text)}'", f"Try {name} 4096")
+    return int(number)
+
+
+def parse_number(text: str, name: str, largest: float = LARGEST_COUNT) -> int | float:
+    """A finite number of at least zero; whole ones come back as exact ints.
+
+    Raises:
+        UsageError: not a number, negative, NaN, infinite, or beyond `largest`.
+    """
+    try:
+        number = _read(text.strip())
+    except (ValueError, OverflowError):
+        raise UsageError(f"{name} must be a number, not '{shown(text)}'", f"Try {name} 4096") from None
+    if not 0 <= number <= largest:
+        raise UsageError(f"{name} must lie between 0 and {largest:.0e}, not '{shown(text)}'", f"Try {name} 4096")
+    return int(number) if number == math.floor(number) else number
+
+
+def _read(text: str) -> int | float:
+    if len(text) > 60:  # longer than any quantity; int() on it would be slow or refused
+        raise ValueError(text)
+    base, caret, exponent = text.partition("^")
+    if caret:
+        return int(base) ** min(int(exponent), 99)
+    try:
+        return int(text)
+    except ValueError:
+        number = float(text)
+    if not math.isfinite(number):
+        raise ValueError(text)
+    return number
+
+
+def scaled(value: float, unit: str, digits: int = 4) -> str:
+    """A quantity with a decimal prefix: scaled(134.25e6, "B") -> "134.2 MB"."""
+    for prefix, factor in _DECIMAL:
+        if abs(value) >= factor * (1 - 5 * 10.0 ** (-digits - 1)):
+            return f"{significant(value / factor, digits)} {prefix}{unit}"
+    return f"{significant(value, digits)} {unit}"
+
+
+def scaled_binary(value: float, unit: str = "B", digits: int = 4) -> str:
+    """A quantity with a binary prefix: scaled_binary(52428800) -> "50 MiB"."""
+    for prefix, factor in _BINARY:
+        if abs(value) >= factor:
+            return f"{significant(value / factor, digits)} {prefix}{unit}"
+    return f"{significant(value, digits)} {unit}"
+
+
+def format_bytes(value: float) -> str:
+    """Bytes with a decimal prefix, as memory traffic is quoted: 699.3 GB."""
+    return scaled(value, "B")
+
+
+def format_flops(value: float) -> str:
+    """A count of floating-point operations: 137.4 GFLOP."""
+    return scaled(value, "FLOP")
+
+
+def format_flops_per_s(value: float) -> str:
+    """A rate of floating-point operations: 989.4 TFLOP/s."""
+    return scaled(value, "FLOP/s")
+
+
+def format_bytes_per_s(value: float) -> str:
+    """A bandwidth: 3.352 TB/s."""
+    return scaled(value, "B/s")
+
+
+def format_seconds(value: float) -> str:
+    """A time from nanoseconds to seconds: 40.05 us."""
+    for unit, factor in _SECONDS:
+        if abs(value) >= factor * 0.99995:
+            return f"{significant(value / factor)} {unit}"
+    return f"{significant(value / 1e-9)} ns"
+
+
+def significant(value: float, digits: int = 4) -> str:
+    """A number to so many significant digits, without exponent where it is readable so."""
+    if value == 0:
+        return "0"
+    if not math.isfinite(value):
+        return str(value)
+    magnitude = math.floor(math.log10(abs(value)))
+    if magnitude >= 7 or magnitude < -4:
+        return f"{value:.{digits - 1}e}"
+    decimals = max(digits - 1 - magnitude, 0)
+    text = f"{value:.{decimals}f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
