@@ -1,0 +1,191 @@
+"""Finding a GPU's or a model's file by the name that people type.
+
+One entity is one YAML file; its canonical name is the file's name, and its aliases stand in the
+file. Folders are searched in this order: MEMWALL_PATH (each entry holding hardware/ or
+configs/models/), then the shipped data: inside the installed package, or beside it in a checkout.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from memwall.errors import FileError, UnknownName
+
+_HERE = os.path.dirname(os.path.abspath(__file__))
+_VENDORS = "nvidia amd intel google aws apple geforce tesla instinct radeon arc-pro-gpu meta meta-llama".split()
+_MEMORY_SUFFIX = re.compile(r"-?(\d+)g(?:i?b)?$")
+_MEMORY_TYPE = re.compile(r"-(?:hbm\d?e?|gddr\d?x?)$")
+
+
+class Entry(NamedTuple):
+    """A file of the catalogue."""
+
+    name: str
+    text: str
+    where: str
+    """The file's path, for messages and for `show`."""
+    user: bool
+    """The user's own file: checked against the schema before use."""
+
+
+class Catalog(NamedTuple):
+    """All entities of one kind."""
+
+    kind: str
+    folder: str
+    listing: str
+    """The command that lists them."""
+
+    def names(self) -> list[str]:
+        """The canonical names, sorted."""
+        return sorted({name for folder, _ in self._folders() for name in _list(folder)})
+
+    def find(self, name: str) -> Entry:
+        """The entity of that name, alias or path.
+
+        Raises:
+            UnknownName: no such entity; names the nearest.
+            FileError: a path that cannot be read.
+        """
+        if is_path(name):
+            return read_file(name)
+        for key in _spellings(name):
+            entry = self._exact(key) or self._by_alias(key)
+            if entry:
+                return entry
+        entry = self._without_memory(name)
+        if entry:
+            return entry
+        raise UnknownName(self.kind, name, self._all_names(), self.listing)
+
+    def entries(self) -> Iterator[Entry]:
+        """Every entity, the first file of each name."""
+        for name in self.names():
+            entry = self._exact(name)
+            if entry:
+                yield entry
+
+    def _exact(self, key: str) -> Entry | None:
+        for folder, user in self._folders():
+            if key in _list(folder):
+                return Entry(key, _read(folder, f"{key}.yaml"), f"{folder}/{key}.yaml", user)
+        return None
+
+    def _by_alias(self, key: str) -> Entry | None:
+        return next((entry for entry in self.entries() if key in aliases(entry.text)), None)
+
+    def _without_memory(self, name: str) -> Entry | None:
+        """H100-SXM5-80GB is h100-sxm5 if that has 80 GB: a suffix may state, not contradict."""
+        for key in _spellings(name):
+            suffix = _MEMORY_SUFFIX.search(key)
+            stem = key[: suffix.start()] if suffix else key
+            entry = self._exact(stem) or self._by_alias(stem) if suffix else None
+            if entry and suffix and re.search(rf"capacity_g[ib]+: {suffix[1]}\b", entry.text):
+                return entry
+        return None
+
+    def _all_names(self) -> list[str]:
+        return [known for entry in self.entries() for known in (entry.name, *aliases(entry.text))]
+
+    def _folders(self) -> list[tuple[Any, bool]]:
+        """Where to look, first match first, and whether the folder is the user's own."""
+        extra = [path for path in os.environ.get("MEMWALL_PATH", "").split(os.pathsep) if path]
+        return [(f"{path}/{self.folder}", True) for path in extra] + [(shipped(self.folder), False)]
+
+
+HARDWARE = Catalog("GPU", "hardware", "memwall gpu list")
+MODELS = Catalog("model", "configs/models", "memwall model list")
+
+
+def normalise(name: str) -> str:
+    """A name as the catalogue spells it: lower-case kebab, without remarks.
+
+    >>> normalise("A100-SXM4-40GB(see paper)"), normalise("RTX 3090"), normalise("M1 7\u2011Core GPU")
+    ('a100-sxm4-40gb', 'rtx-3090', 'm1-7-core-gpu')
+    """
+    plain = re.sub(r"\(.*?\)|@.*", "", name.lower())
+    return re.sub(r"[\s_/\u2010-\u2015-]+", "-", plain).strip("-")
+
+
+def aliases(text: str) -> list[str]:
+    """The aliases in a file's text, without parsing the YAML: they stand on one line by rule."""
+    start = text.find("\naliases: [")
+    if start < 0:
+        return []
+    line = text[start + 11 : text.index("\n", start + 1)]
+    return [alias.strip(" \"'") for alias in line.split("]")[0].split(",") if alias.strip()]
+
+
+def is_path(name: str) -> bool:
+    """Whether a name means a file of the user's own."""
+    return name.endswith((".yaml", ".yml", ".json")) or os.sep in name and os.path.exists(name)
+
+
+def read_file(path: str) -> Entry:
+    """A user's own file.
+
+    Raises:
+        FileError: missing, a folder, not text, or not readable.
+    """
+    try:
+        with open(path, encoding="utf-8") as file:
+            text = file.read(2**20 + 1)
+    except IsADirectoryError:
+        raise FileError(f"{path}: is a folder, not a file", "Name the .yaml file in it") from None
+    except FileNotFoundError:
+        raise FileError(f"{path}: no such file", "memwall gpu show h100 --yaml > my-gpu.yaml makes one to edit") from None
+    except UnicodeDecodeError:
+        raise FileError(f"{path}: not UTF-8 text", "Is this the right file?") from None
+    except OSError as error:
+        raise FileError(f"{path}: cannot be read: {error.strerror}", "Check its permissions") from None
+    name = os.path.splitext(os.path.basename(path))[0]
+    return Entry(name, text, path, user=True)
+
+
+def _spellings(name: str) -> Iterator[str]:
+    """The name, then without vendor words, then without the memory's type."""
+    key = normalise(name)
+    yield key
+    while True:
+        vendor = next((v for v in _VENDORS if key.startswith(v + "-")), None)
+        if vendor is None:
+            break
+        key = key[len(vendor) + 1 :]
+        yield key
+    shorter = _MEMORY_TYPE.sub("", key)
+    if shorter != key:
+        yield shorter
+
+
+def shipped(folder: str) -> Any:
+    """The shipped data's folder: a path, or a Traversable when memwall runs from a zip file."""
+    for root in (f"{_HERE}/_data", os.path.dirname(_HERE)):
+        if os.path.isdir(f"{root}/{folder}"):
+            return f"{root}/{folder}"
+    from importlib.resources import files  # only from a zip file: costs a fifth of a whole run
+
+    return files("memwall").joinpath("_data", *folder.split("/"))
+
+
+def shipped_text(path: str) -> str:
+    """The text of one shipped data file, such as 'hardware/standards/memory.yaml'."""
+    folder, _, name = path.rpartition("/")
+    return _read(shipped(folder), name)
+
+
+def _list(folder: Any) -> list[str]:
+    try:
+        names = os.listdir(folder) if isinstance(folder, str) else [item.name for item in folder.iterdir()]
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+    return [name[:-5] for name in names if name.endswith(".yaml")]
+
+
+def _read(folder: Any, name: str) -> str:
+    if isinstance(folder, str):
+        with open(f"{folder}/{name}", encoding="utf-8") as file:
+            return file.read()
+    return str(folder.joinpath(name).read_text("utf-8"))

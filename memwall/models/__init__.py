@@ -1,0 +1,1 @@
+"""Models: what a decoder is made of, its parameters, and its passes as programs."""

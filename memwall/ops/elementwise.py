@@ -1,0 +1,157 @@
+"""Elementwise kernels and plain streams: copy, read, add, GELU, SiLU times up, rotary embedding.
+
+Computed in fp32 on the vector lanes, stored in the activations' format.
+"""
+
+from __future__ import annotations
+
+from memwall.dtypes import Precision, find
+from memwall.maths import Count, exact_div
+from memwall.ops.registry import Dims, operator
+from memwall.program import Kernel, Program, Tensor, fuse
+
+_EXAMPLE = {"rows": 16384, "cols": 8192}
+
+
+@operator(example=_EXAMPLE)
+def copy(rows: Count, cols: Count, *, precision: Precision) -> Program:
+    """Copy: y = x.
+
+        FLOPs = 0
+        read x    rows cols
+        write y   rows cols
+
+    Args:
+        rows: rows.
+        cols: elements a row.
+        precision: format of x and y.
+
+    Source: McCalpin's STREAM, its copy kernel.
+    """
+    x = Tensor("x", (rows, cols), precision.activation)
+    y = Tensor("y", (rows, cols), precision.plain)
+    return Program("copy", (Kernel("copy", (x,), (y,)),))
+
+
+@operator(example=_EXAMPLE, aliases=("read", "reduce_sum"))
+def read_sum(rows: Count, cols: Count, *, precision: Precision) -> Program:
+    """Read everything and add it up: y = sum(x), one number.
+
+        vector FLOPs = rows cols
+        read x    rows cols
+        write y   1
+
+    Args:
+        rows: rows.
+        cols: elements a row.
+        precision: format of x and y.
+
+    Source: the definition.
+    """
+    x = Tensor("x", (rows, cols), precision.activation)
+    y = Tensor("y", (1,), precision.plain)
+    return Program("read_sum", (Kernel("read_sum", (x,), (y,), vector_flops=rows * cols),))
+
+
+@operator(example=_EXAMPLE, aliases=("elementwise_add", "residual_add"))
+def add(rows: Count, cols: Count, *, precision: Precision) -> Program:
+    """Sum of two tensors: y = a + b.
+
+        vector FLOPs = rows cols
+        read a, b   2 rows cols
+        write y     rows cols
+
+    Args:
+        rows: rows.
+        cols: elements a row.
+        precision: format of a, b and y.
+
+    Source: the definition.
+    """
+    a = Tensor("a", (rows, cols), precision.activation)
+    b = Tensor("b", (rows, cols), precision.activation)
+    y = Tensor("y", (rows, cols), precision.plain)
+    return Program("add", (Kernel("add", (a, b), (y,), vector_flops=rows * cols),))
+
+
+@operator(example=_EXAMPLE)
+def gelu(rows: Count, cols: Count, *, precision: Precision) -> Program:
+    """GELU, tanh form: y = 0.5 x (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))).
+
+        vector FLOPs = 8 rows cols     x^2, x^3, fused scale and add (2), scale, 1 +, x times, half
+        special      = rows cols       one tanh an element
+        read x    rows cols
+        write y   rows cols
+
+    Args:
+        rows: rows.
+        cols: elements a row.
+        precision: format of x and y.
+
+    Source: Hendrycks and Gimpel 2016, arXiv:1606.08415, section 2.
+    """
+    x = Tensor("x", (rows, cols), precision.activation)
+    y = Tensor("y", (rows, cols), precision.plain)
+    kernel = Kernel("gelu", (x,), (y,), vector_flops=8 * rows * cols, special_ops=rows * cols)
+    return Program("gelu", (kernel,))
+
+
+@operator(example=_EXAMPLE, aliases=("swiglu", "silu_and_mul"), impls=("fused", "eager"))
+def silu_mul(rows: Count, cols: Count, *, precision: Precision, impl: str = "fused") -> Program:
+    """The gate of a SwiGLU MLP: y = gate / (1 + exp(-gate)) * up.
+
+        vector FLOPs = 3 rows cols     1 +, gate times, up times
+        special      = 2 rows cols     one exp and one reciprocal an element
+        read gate, up   2 rows cols
+        write y         rows cols
+        eager only: silu(gate) is written and read back, 2 rows cols more
+
+    Args:
+        rows: tokens.
+        cols: features of gate, up and y.
+        precision: format of every tensor.
+        impl: fused, one kernel; or eager, silu and a product.
+
+    Source: Shazeer 2020, arXiv:2002.05202, equation 6.
+    """
+    shape = (rows, cols)
+    gate = Tensor("gate", shape, precision.activation)
+    up = Tensor("up", shape, precision.activation)
+    activated = Tensor("silu(gate)", shape, precision.activation)
+    y = Tensor("y", shape, precision.plain)
+    silu = Kernel("silu", (gate,), (activated,), vector_flops=2 * rows * cols, special_ops=2 * rows * cols)
+    product = Kernel("mul", (activated, up), (y,), vector_flops=rows * cols)
+    program = Program("silu_mul", (silu, product))
+    return program if impl == "eager" else fuse(program)
+
+
+def _even_head(dims: Dims) -> Dims:
+    from memwall.errors import UsageError
+
+    if dims.get("head_dim", 0) % 2:
+        raise UsageError(f"rope turns pairs: head_dim must be even, not {dims['head_dim']}", "Try --head-dim 128")
+    return dims
+
+
+@operator(example={"rows": 4096, "heads": 64, "head_dim": 128}, aliases=("rotary",), complete=_even_head)
+def rope(rows: Count, heads: Count, head_dim: Count, *, precision: Precision) -> Program:
+    """Rotary position embedding: each pair of a head's elements turned by the token's angle.
+
+        vector FLOPs = 3 rows heads head_dim   4 products and 2 sums a pair
+        read x          rows heads head_dim
+        read cos, sin   rows head_dim          fp32 table, half a head each
+        write y         rows heads head_dim
+
+    Args:
+        rows: tokens.
+        heads: query and key heads turned.
+        head_dim: elements a head, even.
+        precision: format of x and y.
+
+    Source: Su et al. 2021, arXiv:2104.09864, equation 34.
+    """
+    x = Tensor("x", (rows, heads, head_dim), precision.activation)
+    table = Tensor("cos, sin", (rows, head_dim), find("fp32"))
+    y = Tensor("y", (rows, heads, head_dim), precision.plain)
+    flops = 6 * exact_div(rows * heads * head_dim, 2)
+    return Program("rope", (Kernel("rope", (x, table), (y,), vector_flops=flops),))

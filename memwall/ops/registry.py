@@ -1,0 +1,171 @@
+"""Which operators there are, and building one from what a user typed."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from typing import Any, NamedTuple
+
+from memwall.dtypes import Precision
+from memwall.errors import UnknownName, UsageError
+from memwall.program import Program
+from memwall.units import LARGEST_COUNT
+
+FAMILIES = ("gemm", "attention", "norm", "softmax", "elementwise", "gather")
+"""The files of this folder that define operators."""
+
+Dims = dict[str, Any]
+_SETTINGS = ("precision", "causal", "impl")
+
+
+class Op(NamedTuple):
+    """One operator."""
+
+    name: str
+    build: Callable[..., Program]
+    aliases: tuple[str, ...]
+    default_shape: Mapping[str, int]
+    """The shape when the user gives none; empty: the shape must be given."""
+    example: Mapping[str, int]
+    """A sensible shape, for messages and help."""
+    complete: Callable[[Dims], Dims] | None
+    """Fills in dimensions that follow from others, and checks how they fit together."""
+    impls: tuple[str, ...]
+    """The implementations it knows, its default first."""
+
+    @property
+    def parameters(self) -> Mapping[str, inspect.Parameter]:
+        """Its function's parameters."""
+        return inspect.signature(self.build).parameters
+
+    @property
+    def dims(self) -> tuple[str, ...]:
+        """The names of its dimensions, required ones first."""
+        return tuple(name for name in self.parameters if name not in _SETTINGS)
+
+    @property
+    def required(self) -> tuple[str, ...]:
+        """The dimensions that have no default."""
+        return tuple(d for d in self.dims if self.parameters[d].default is inspect.Parameter.empty)
+
+    def takes(self, setting: str) -> bool:
+        """Whether it has a setting such as `causal`."""
+        return setting in self.parameters
+
+    def command(self, shape: Mapping[str, int] | None = None) -> str:
+        """A command line that works, to copy from a message."""
+        flags = " ".join(f"--{flag(name)} {value}" for name, value in (shape or self.example).items())
+        return f"memwall roofline --op {self.name} {flags}"
+
+
+_OPS: dict[str, Op] = {}
+
+
+def operator(
+    *,
+    example: Mapping[str, int],
+    aliases: tuple[str, ...] = (),
+    default_shape: Mapping[str, int] | None = None,
+    complete: Callable[[Dims], Dims] | None = None,
+    impls: tuple[str, ...] = (),
+) -> Callable[[Callable[..., Program]], Callable[..., Program]]:
+    """Register a function as the operator of its name."""
+
+    def register(build: Callable[..., Program]) -> Callable[..., Program]:
+        name = build.__name__
+        _OPS[name] = Op(name, build, aliases, default_shape or {}, example, complete, impls)
+        return build
+
+    return register
+
+
+def ops() -> Mapping[str, Op]:
+    """Every operator by its name."""
+    for family in FAMILIES:
+        import_module(f"memwall.ops.{family}")
+    return _OPS
+
+
+def find(name: str) -> Op:
+    """The operator of that name or alias; `-` and `_` are one.
+
+    Raises:
+        UnknownName: with the nearest names.
+    """
+    known = ops()
+    key = name.strip().lower().replace("-", "_").replace("+", "_")
+    found = known.get(key) or next((op for op in known.values() if key in op.aliases), None)
+    if found is None:
+        spellings = [*known, *(alias for op in known.values() for alias in op.aliases)]
+        raise UnknownName("op", name, spellings, "memwall op list")
+    return found
+
+
+def resolve(op: Op, given: Mapping[str, int | None]) -> tuple[Dims, bool]:
+    """The operator's full shape, and whether it is its default shape.
+
+    Args:
+        op: the operator.
+        given: the dimensions that the user named; None means not named.
+
+    Raises:
+        UsageError: a dimension that it does not have, or lacks, or that does not fit the others.
+    """
+    dims = {name: value for name, value in given.items() if value is not None}
+    for name, value in dims.items():
+        _check_size(op, name, value)
+    defaulted = bool(op.default_shape) and not any(name in op.required for name in dims)
+    if defaulted:
+        dims = {**op.default_shape, **dims}
+    if op.complete:
+        dims = op.complete(dims)
+    _check_names(op, dims)
+    optional = {n: op.parameters[n].default for n in op.dims if n not in op.required}
+    full = {**optional, **dims}
+    return {name: full[name] for name in op.dims if full[name] is not None}, defaulted
+
+
+def build(op: Op, dims: Dims, precision: Precision, causal: bool | None = None, impl: str | None = None) -> Program:
+    """The program of an operator of that full shape.
+
+    Raises:
+        UsageError: a setting that the operator does not have.
+    """
+    settings: dict[str, Any] = {"precision": precision}
+    if causal is not None:
+        _check_setting(op, "causal", "--causal")
+        settings["causal"] = causal
+    if impl is not None:
+        _check_setting(op, "impl", "--impl")
+        if impl not in op.impls:
+            raise UsageError(f"{op.name} has no implementation '{impl}'", f"Choose from: {', '.join(op.impls)}")
+        settings["impl"] = impl
+    return op.build(**dims, **settings)
+
+
+def flag(name: str) -> str:
+    """A dimension's name as a flag spells it: kv_heads -> kv-heads."""
+    return name.replace("_", "-")
+
+
+def _check_size(op: Op, name: str, value: int) -> None:
+    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= LARGEST_COUNT:
+        raise UsageError(f"{op.name}: {name} must be a whole number from 1 to 1e15, not {value!r:.40}", op.command())
+
+
+def _check_names(op: Op, dims: Dims) -> None:
+    known = set(op.dims)
+    unknown = [name for name in dims if name not in known]
+    if unknown:
+        has = ", ".join("--" + flag(d) for d in op.dims)
+        raise UsageError(f"{op.name} has no --{flag(unknown[0])}", f"Its shape is {has}; memwall op show {op.name}")
+    missing = [name for name in op.required if name not in dims]
+    if missing:
+        needs = ", ".join("--" + flag(d) for d in missing)
+        raise UsageError(f"{op.name} needs {needs}", f"For example: {op.command()}")
+
+
+def _check_setting(op: Op, setting: str, option: str) -> None:
+    if not op.takes(setting):
+        raise UsageError(f"{op.name} has no {option}", f"See memwall op show {op.name}")
