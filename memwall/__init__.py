@@ -1,1 +1,41 @@
+"""memwall: what must a GPU kernel, or one pass of an LLM, cost?
+
+    >>> import memwall
+    >>> gemv = memwall.roofline("gemv", gpu="h100")
+    >>> gemv.regime, round(gemv.bound_time_s * 1e6, 2)
+    ('memory-bound', 40.05)
+
+Importing memwall imports nothing else; each name below is found when it is first used.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 __version__ = "0.1.0"
+
+if TYPE_CHECKING:
+    from memwall.errors import MemwallError as MemwallError
+    from memwall.hardware import load as gpu
+    from memwall.models.model import load as model
+    from memwall.reports.attention import attention as attention
+    from memwall.reports.roofline import roofline as roofline
+
+_PUBLIC = {
+    "roofline": ("memwall.reports.roofline", "roofline"),
+    "attention": ("memwall.reports.attention", "attention"),
+    "gpu": ("memwall.hardware", "load"),
+    "model": ("memwall.models.model", "load"),
+    "MemwallError": ("memwall.errors", "MemwallError"),
+}
+
+__all__ = ["MemwallError", "__version__", "attention", "gpu", "model", "roofline"]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _PUBLIC:
+        raise AttributeError(f"module 'memwall' has no attribute '{name}'")
+    from importlib import import_module
+
+    module, attribute = _PUBLIC[name]
+    return getattr(import_module(module), attribute)

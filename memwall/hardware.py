@@ -231,19 +231,19 @@ def load(name: str, changes: Mapping[str, str] | None = None) -> Device:
     Raises:
         UnknownName, FileError, UsageError: as they say.
     """
-    entry = HARDWARE.find(name)
-    data = _read(entry)
-    if changes:
-        from memwall.whatif import apply  # pydantic checks the changed file; the plain path does without
+    device = from_entry(HARDWARE.find(name))
+    if not changes:
+        return device
+    from memwall.whatif import apply  # pydantic checks the changed file; the plain path does without
 
-        data = apply(data, changes, entry.name)
-    return Device(data, entry.where)
+    return Device(apply(dict(device.data), changes, device.name), device.where)
 
 
-def _read(entry: Entry) -> dict[str, Any]:
+def from_entry(entry: Entry) -> Device:
+    """The device of a file; a user's own is checked against the schema first."""
     if entry.user:
         from memwall.schema.base import validate
         from memwall.schema.hardware import Hardware
 
         validate(Hardware, entry.text, entry.where)
-    return yamlfile.parse(entry.text, entry.where)
+    return Device(yamlfile.parse(entry.text, entry.where), entry.where)

@@ -134,6 +134,14 @@ def format_seconds(value: float) -> str:
     return f"{significant(value / 1e-9)} ns"
 
 
+def format_parameters(value: float) -> str:
+    """A model's size as people say it: 70.55B (billions), 124.4M."""
+    for letter, factor in (("B", GIGA), ("M", MEGA)):
+        if value >= factor:
+            return f"{significant(value / factor)}{letter}"
+    return str(value)
+
+
 def significant(value: float, digits: int = 4) -> str:
     """A number to so many significant digits, without exponent where it is readable so."""
     if value == 0:

@@ -16,6 +16,7 @@ from memwall.program import Kernel, Program, Tensor, fuse
 
 FLASH = ("flash", "fa1", "fa2", "fa3")
 """Implementations that keep the scores on chip; their compulsory traffic is the same."""
+IMPLS = ("flash", "standard", "fa1", "fa2", "fa3")
 
 
 def visible_pairs(seq_q: Count, seq_kv: Count, window: Count | None = None) -> Count:
@@ -92,7 +93,7 @@ def _divisor(heads: int, near: int) -> int:
     example={"heads": 64, "kv_heads": 8, "head_dim": 128, "seq": 4096},
     aliases=("sdpa", "mha", "gqa", "flash_attention"),
     complete=_complete,
-    impls=("flash", "standard", *FLASH[1:]),
+    impls=IMPLS,
 )
 def attention(
     heads: Count,
@@ -145,33 +146,26 @@ def attention(
     keys = needed_keys(seq_q, seq_kv, window)
     masked = causal and impl in FLASH
     pairs = visible_pairs(seq_q, seq_kv, window) if masked else seq_q * keys
-    standard = _three_kernels(batch, heads, kv_heads, seq_q, keys, head_dim, head_dim_v, pairs, precision)
-    return standard if impl == "standard" else fuse(standard, "flash attention")
-
-
-def _three_kernels(
-    batch: Count,
-    heads: Count,
-    kv_heads: Count,
-    seq_q: Count,
-    keys: Count,
-    head_dim: Count,
-    head_dim_v: Count,
-    pairs: Count,
-    precision: Precision,
-) -> Program:
     q = Tensor("Q", (batch, heads, seq_q, head_dim), precision.activation)
     k = Tensor("K", (batch, kv_heads, keys, head_dim), precision.kv)
     v = Tensor("V", (batch, kv_heads, keys, head_dim_v), precision.kv)
-    scores = Tensor("S", (batch, heads, seq_q, keys), precision.scores)
-    weights = Tensor("P", (batch, heads, seq_q, keys), precision.scores)
+    standard = _three_kernels(q, k, v, head_dim_v, pairs, precision)
+    return standard if impl == "standard" else fuse(standard, "flash attention")
+
+
+def _three_kernels(q: Tensor, k: Tensor, v: Tensor, head_dim_v: Count, pairs: Count, precision: Precision) -> Program:
+    """Q K^T, softmax and P V, with S and P between them; `pairs` scores a head are computed."""
+    batch, heads, seq_q, head_dim = q.shape
+    keys = k.shape[-2]
+    s = Tensor("S", (batch, heads, seq_q, keys), precision.scores)
+    p = Tensor("P", (batch, heads, seq_q, keys), precision.scores)
     o = Tensor("O", (batch, heads, seq_q, head_dim_v), precision.result)
-    scored = batch * heads * pairs
     rows = batch * heads * seq_q
+    scores = batch * heads * pairs
     compute = precision.compute
-    qk = Kernel("QK^T", (q, k), (scores,), 2 * scored * head_dim, compute=compute)
-    softmax = Kernel("softmax", (scores,), (weights,), vector_flops=4 * scored, special_ops=scored + rows)
-    pv = Kernel("PV", (weights, v), (o,), 2 * scored * head_dim_v, rows * head_dim_v, compute=compute)
+    qk = Kernel("QK^T", (q, k), (s,), 2 * scores * head_dim, compute=compute)
+    softmax = Kernel("softmax", (s,), (p,), vector_flops=4 * scores, special_ops=scores + rows)
+    pv = Kernel("PV", (p, v), (o,), 2 * scores * head_dim_v, rows * head_dim_v, compute=compute)
     return Program("standard attention", (qk, softmax, pv))
 
 
@@ -179,7 +173,7 @@ def _three_kernels(
     example={"heads": 128, "seq_kv": 8192, "batch": 8},
     aliases=("mla_decode",),
     complete=_checked,
-    impls=FLASH,
+    impls=IMPLS,
 )
 def mla(
     heads: Count,
@@ -201,6 +195,7 @@ def mla(
         read q         batch heads seq_q head_dim
         read latent    batch seq_kv head_dim       once for all heads, as keys and as values
         write o        batch heads seq_q head_dim_v
+        standard only: S and P, batch heads seq_q seq_kv each, are written and read back
 
     Un-absorbed prefill is `attention` with head_dim 192 and head_dim_v 128.
 
@@ -213,16 +208,13 @@ def mla(
         batch: sequences.
         precision: formats of q and o, and of the latent cache.
         causal: mask among the new tokens; with one query token it changes nothing.
-        impl: flash.
+        impl: flash (and fa1, fa2, fa3), or standard.
 
     Source: DeepSeek-AI 2024, arXiv:2405.04434, section 2.1 and appendix C.
     """
-    pairs = visible_pairs(seq_q, seq_kv) if causal else seq_q * seq_kv
-    scored = batch * heads * pairs
-    rows = batch * heads * seq_q
+    masked = causal and impl in FLASH
+    pairs = visible_pairs(seq_q, seq_kv) if masked else seq_q * seq_kv
     q = Tensor("q", (batch, heads, seq_q, head_dim), precision.activation)
     latent = Tensor("latent", (batch, seq_kv, head_dim), precision.kv)
-    o = Tensor("o", (batch, heads, seq_q, head_dim_v), precision.result)
-    matrix = 2 * scored * (head_dim + head_dim_v)
-    kernel = Kernel("mla", (q, latent), (o,), matrix, 4 * scored + rows * head_dim_v, scored + rows, precision.compute)
-    return Program("mla", (kernel,))
+    standard = _three_kernels(q, latent, latent, head_dim_v, pairs, precision)
+    return standard if impl == "standard" else fuse(standard, "mla")

@@ -1,0 +1,14 @@
+"""`python -m memwall` and the `memwall` command."""
+
+from __future__ import annotations
+
+
+def main() -> None:
+    """Run the command line and leave with its exit code."""
+    from memwall.cli import run
+
+    raise SystemExit(run())
+
+
+if __name__ == "__main__":
+    main()

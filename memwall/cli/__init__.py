@@ -1,0 +1,129 @@
+"""The command line: one file a command, imported when it is called.
+
+Each command's one-line help stands here, so that `memwall --help` imports none of them; a test holds
+the two equal. This is the only place where an error becomes an exit code.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from importlib import import_module
+from typing import NoReturn
+
+import click
+
+import memwall
+from memwall.errors import MemwallError, UnknownName, nearest, shown
+
+EXIT_CODES = """\b
+Exit codes:
+  0  done
+  1  the answer is no: a check fails, it does not fit
+  2  usage: an unknown name, a missing or impossible value
+  3  an input file: missing, malformed, a wrong key
+  4  not supported by the hardware, or not published
+  5  the verifier cannot run here
+"""
+
+EXAMPLES = """\b
+Examples:
+  memwall roofline --gpu h100 --op gemv
+  memwall roofline --gpu h100,h200,mi300x --op gemm --m 4096 --n 4096 --k 4096
+  memwall attention --model llama3-70b --seq 8192
+  memwall gpu list
+"""
+
+COMMANDS = {
+    "roofline": "What one kernel must cost: FLOPs, bytes, regime and bound time.",
+    "attention": "Standard and flash attention side by side, per head, layer and pass.",
+    "gpu": "The hardware catalogue: list, show, compare.",
+    "hbm": "Memory standards beside what each product runs.",
+    "op": "The operators: list, show.",
+    "model": "The model catalogue: list, show.",
+}
+
+
+class LazyGroup(click.Group):
+    """A group that imports a command only to run it or to show its own help."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """The commands in reading order."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """The command of that name."""
+        if cmd_name not in COMMANDS:
+            return None
+        module = import_module(f"memwall.cli.{cmd_name}")
+        command: click.Command = module.command
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The list of commands, without importing any."""
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """The command to run; a misspelt one names the nearest."""
+        if args and args[0] not in COMMANDS and not args[0].startswith("-"):
+            raise UnknownName("command", args[0], COMMANDS, "memwall --help")
+        return super().resolve_command(ctx, args)
+
+
+@click.group(
+    cls=LazyGroup,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    epilog=f"{EXAMPLES}\n{EXIT_CODES}",
+)
+@click.version_option(memwall.__version__, "-V", "--version", prog_name="memwall")
+def cli() -> None:
+    """What must a GPU kernel, or one pass of an LLM, cost? Bytes, FLOPs, regime, time, and why."""
+
+
+def run(args: list[str] | None = None) -> int:
+    """Run the command line; the exit code."""
+    try:
+        code = cli.main(args, prog_name="memwall", standalone_mode=False)
+        sys.stdout.flush()
+    except MemwallError as error:
+        return _fail(str(error), error.exit_code)
+    except click.exceptions.NoArgsIsHelpError as error:
+        click.echo(error.format_message(), err=True)
+        return 2
+    except click.ClickException as error:
+        return _fail(_click_message(error), error.exit_code)
+    except (KeyboardInterrupt, click.Abort):
+        return 130
+    except BrokenPipeError:
+        _silence_stdout()
+        return 0
+    return code if isinstance(code, int) else 0
+
+
+def _fail(message: str, code: int) -> int:
+    click.echo(f"error: {message}", err=True)
+    return code
+
+
+def _click_message(error: click.ClickException) -> str:
+    """A usage error in one line, with where to look."""
+    message = shown(error.format_message().rstrip("."), 300)
+    if isinstance(error, click.NoSuchOption) and error.ctx and not error.possibilities:
+        options = [name for param in error.ctx.command.params for name in param.opts]
+        near = nearest(error.option_name, options, limit=1)
+        message += f". Did you mean {near[0]}?" if near else ""
+    path = error.ctx.command_path if isinstance(error, click.UsageError) and error.ctx else "memwall"
+    return f"{message}. Try {path} --help"
+
+
+def _silence_stdout() -> None:
+    """The reader has gone: let the interpreter's last flush go nowhere."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def unreachable() -> NoReturn:
+    """For branches that the option parser excludes."""
+    raise AssertionError("the option parser let an unknown choice through")

@@ -1,0 +1,70 @@
+"""memwall attention."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from memwall.cli.devices import on_each
+from memwall.cli.options import (
+    ATTENTION_DIMS,
+    MODEL,
+    causal_option,
+    defaults_of,
+    dtype_option,
+    gpu_option,
+    output_options,
+    set_option,
+    shape_options,
+)
+from memwall.cli.output import Output, emit
+from memwall.errors import NotAvailable
+from memwall.hardware import Device
+from memwall.models.model import load
+from memwall.reports.attention import AttentionReport, attention
+from memwall.reports.case import DEFAULT_DTYPE, DEFAULT_GPU
+
+EPILOG = """\b
+Examples:
+  memwall attention --model llama3-70b --seq 8192
+  memwall attention --model llama3-70b --seq-q 1 --seq-kv 8192 --batch 16
+  memwall attention --heads 1 --head-dim 128 --seq 4096 --non-causal
+  memwall attention --model gemma2-27b --seq 16384 --gpu h100,b200 --json
+"""
+
+
+@click.command("attention", epilog=EPILOG)
+@click.option("--model", type=MODEL, help="a model, or its YAML file: memwall model list")
+@gpu_option
+@shape_options(ATTENTION_DIMS)
+@dtype_option
+@click.option("--kv-dtype", help="storage format of K and V")
+@causal_option
+@set_option
+@output_options
+def command(gpu: str | None, model: str | None, changes: dict[str, str], **options: Any) -> None:
+    """Standard and flash attention side by side, per head, layer and pass."""
+    output = Output(**{key: options.pop(key) for key in Output._fields})
+    dtype = options.pop("dtype")
+    defaults = defaults_of(GPU=(gpu, DEFAULT_GPU), dtype=(dtype, DEFAULT_DTYPE))
+    loaded = load(model) if model else None
+
+    def make(device: Device) -> AttentionReport:
+        return attention(loaded, gpu=device, dtype=dtype or DEFAULT_DTYPE, defaults=defaults, **options)
+
+    show(output, on_each(gpu, changes, make))
+
+
+def show(output: Output, rows: list[AttentionReport | tuple[str, NotAvailable]]) -> None:
+    """One report as itself, several side by side."""
+    from memwall.render import attention as view
+    from memwall.render.bounds import error_record
+
+    def records() -> list[dict[str, Any]]:
+        return [view.record(row) if isinstance(row, AttentionReport) else error_record(*row) for row in rows]
+
+    def page() -> object:
+        return view.page(rows[0]) if isinstance(rows[0], AttentionReport) and len(rows) == 1 else view.compare_page(rows)
+
+    emit(output, records, page, several=len(rows) > 1)

@@ -1,0 +1,74 @@
+"""memwall gpu list | show | compare."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from memwall import hardware
+from memwall.catalog import HARDWARE
+from memwall.cli.options import GPU, output_options, set_option
+from memwall.cli.output import Output, emit, write
+from memwall.errors import UsageError
+
+
+@click.group("gpu", context_settings={"help_option_names": ["-h", "--help"]})
+def command() -> None:
+    """The hardware catalogue: list, show, compare."""
+
+
+@command.command("list")
+@click.option("--vendor", help="only this maker's")
+@output_options
+def list_gpus(vendor: str | None, **options: Any) -> None:
+    """Every device: memory, bandwidth, 16-bit peak and ridge point."""
+    from memwall.render import gpus
+
+    devices = [hardware.from_entry(entry) for entry in HARDWARE.entries()]
+    if vendor:
+        makers = sorted({str(device.data["vendor"]) for device in devices})
+        devices = [device for device in devices if device.data["vendor"].lower() == vendor.lower()]
+        if not devices:
+            raise UsageError(f"no device of '{vendor}'", f"The makers: {', '.join(makers)}")
+    devices.sort(key=lambda device: (device.data["vendor"], device.data["year"], device.name))
+    emit(Output(**options), lambda: [gpus.record(d) for d in devices], lambda: gpus.list_page(devices), several=True)
+
+
+@command.command("show")
+@click.argument("gpu", type=GPU)
+@click.option("--yaml", "as_yaml", is_flag=True, help="the file itself, accepted back by --gpu FILE.yaml")
+@set_option
+@output_options
+def show_gpu(gpu: str, as_yaml: bool, changes: dict[str, str], **options: Any) -> None:
+    """Everything known of one device, and where each number comes from."""
+    from memwall.render import gpus
+
+    output = Output(**options)
+    device = hardware.load(gpu, changes)
+    if as_yaml:
+        write(output, _yaml(gpu, device, changed=bool(changes)))
+        return
+    emit(output, lambda: [gpus.record(device)], lambda: gpus.show_page(device))
+
+
+@command.command("compare")
+@click.argument("names", nargs=-1, required=True, type=GPU, metavar="GPU GPU...")
+@set_option
+@output_options
+def compare_gpus(names: tuple[str, ...], changes: dict[str, str], **options: Any) -> None:
+    """Devices side by side: peaks, memory, ridge points, links, power."""
+    from memwall.render import gpus
+
+    every = [name for text in names for name in text.split(",") if name.strip()]
+    devices = [hardware.load(name, changes) for name in every]
+    emit(Output(**options), lambda: [gpus.record(d) for d in devices], lambda: gpus.compare_page(devices), several=True)
+
+
+def _yaml(name: str, device: hardware.Device, changed: bool) -> str:
+    """The file as it stands; with what-ifs, its data with `assumed` naming them."""
+    if not changed:
+        return HARDWARE.find(name).text
+    import yaml
+
+    return yaml.safe_dump(dict(device.data), sort_keys=False, allow_unicode=True, width=150)

@@ -1,0 +1,43 @@
+"""memwall model list | show."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from memwall.catalog import MODELS
+from memwall.cli.options import MODEL, output_options
+from memwall.cli.output import Output, emit, write
+from memwall.models import model as models
+
+
+@click.group("model", context_settings={"help_option_names": ["-h", "--help"]})
+def command() -> None:
+    """The model catalogue: list, show."""
+
+
+@command.command("list")
+@output_options
+def list_models(**options: Any) -> None:
+    """Every model: parameters, layers, attention."""
+    from memwall.render import models as view
+
+    found = [models.load(name) for name in MODELS.names()]
+    emit(Output(**options), lambda: [view.record(m) for m in found], lambda: view.list_page(found), several=True)
+
+
+@command.command("show")
+@click.argument("model", type=MODEL)
+@click.option("--yaml", "as_yaml", is_flag=True, help="the file itself, accepted back by --model FILE.yaml")
+@output_options
+def show_model(model: str, as_yaml: bool, **options: Any) -> None:
+    """One model: parameters to the last one, layers, KV cache a token."""
+    from memwall.render import models as view
+
+    output = Output(**options)
+    found = models.load(model)
+    if as_yaml:
+        write(output, MODELS.find(model).text)
+        return
+    emit(output, lambda: [view.record(found)], lambda: view.show_page(found))

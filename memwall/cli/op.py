@@ -1,0 +1,37 @@
+"""memwall op list | show."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from memwall.cli.options import output_options
+from memwall.cli.output import Output, emit
+from memwall.ops import registry
+
+
+@click.group("op", context_settings={"help_option_names": ["-h", "--help"]})
+def command() -> None:
+    """The operators: list, show."""
+
+
+@command.command("list")
+@output_options
+def list_ops(**options: Any) -> None:
+    """Every operator with its dimensions."""
+    from memwall.render import operators
+
+    ops = list(registry.ops().values())
+    emit(Output(**options), lambda: [operators.record(op) for op in ops], lambda: operators.list_page(ops), several=True)
+
+
+@command.command("show")
+@click.argument("op")
+@output_options
+def show_op(op: str, **options: Any) -> None:
+    """One operator: its formula, the bytes of each tensor, its flags and its source."""
+    from memwall.render import operators
+
+    found = registry.find(op)
+    emit(Output(**options), lambda: [operators.record(found)], lambda: operators.show_page(found))

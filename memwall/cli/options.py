@@ -1,0 +1,150 @@
+"""The options that commands share, and how what was typed becomes values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+
+import click
+from click.shell_completion import CompletionItem
+
+from memwall.catalog import HARDWARE, MODELS, Catalog
+from memwall.errors import UsageError, shown
+from memwall.reports.case import DEFAULT_DTYPE, DEFAULT_GPU
+from memwall.units import parse_count, parse_number
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+DIMS = {
+    "m": "rows of the product; gemv: rows of the matrix; grouped_gemm: rows an expert",
+    "n": "columns of the product",
+    "k": "the dimension summed over; gemv: columns of the matrix",
+    "batch": "gemv: vectors; batched_gemm: products; attention: sequences",
+    "experts": "experts that have rows",
+    "rows": "rows (tokens)",
+    "cols": "elements a row",
+    "vocab": "rows of the table",
+    "heads": "query heads",
+    "kv_heads": "heads of K and V (default: heads)",
+    "head_dim": "elements a head",
+    "head_dim_v": "elements of a value head (default: head_dim)",
+    "seq": "tokens, both seq_q and seq_kv",
+    "seq_q": "query tokens; 1 is a decode step",
+    "seq_kv": "key and value tokens, the new ones included",
+    "window": "keys that a query sees",
+}
+"""Every dimension that an operator may have, and its help."""
+
+ATTENTION_DIMS = ("batch", "heads", "kv_heads", "head_dim", "head_dim_v", "seq", "seq_q", "seq_kv", "window")
+
+
+class Count(click.ParamType):
+    """A whole number of at least one, as people write it."""
+
+    name = "number"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """The number."""
+        return value if isinstance(value, int) else parse_count(value, _flag(param))
+
+
+class Amount(click.ParamType):
+    """A finite number of at least zero, such as 4.2e12."""
+
+    name = "number"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int | float:
+        """The number."""
+        return parse_number(value, _flag(param), largest=1e30) if isinstance(value, str) else value
+
+
+class Named(click.ParamType):
+    """A name of the catalogue, completed by the shell; `several` allows a,b,c."""
+
+    name = "name"
+
+    def __init__(self, catalog: Catalog) -> None:
+        self.catalog = catalog
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        """The names that begin so, after the last comma."""
+        before, comma, last = incomplete.rpartition(",")
+        return [CompletionItem(before + comma + n) for n in self.catalog.names() if n.startswith(last)]
+
+
+GPU, MODEL = Named(HARDWARE), Named(MODELS)
+
+
+def _flag(param: click.Parameter | None) -> str:
+    return param.opts[0] if param else "the value"
+
+
+def shape_options(dims: tuple[str, ...] = tuple(DIMS)) -> Callable[[F], F]:
+    """One option a dimension."""
+
+    def decorate(command: F) -> F:
+        for name in reversed(dims):
+            command = click.option(f"--{name.replace('_', '-')}", name, type=Count(), help=DIMS[name])(command)
+        return command
+
+    return decorate
+
+
+def gpu_option(command: F) -> F:
+    """--gpu, one or several."""
+    text = f"a GPU, several (a,b,c) or a YAML file; default {DEFAULT_GPU}"
+    return click.option("--gpu", type=GPU, help=text)(command)
+
+
+def dtype_option(command: F) -> F:
+    """--dtype."""
+    return click.option("--dtype", help=f"compute and storage format; default {DEFAULT_DTYPE}")(command)
+
+
+def causal_option(command: F) -> F:
+    """--causal/--non-causal."""
+    text = "mask the keys after each query; default: causal for prefill and for seq_q = seq_kv"
+    return click.option("--causal/--non-causal", default=None, help=text)(command)
+
+
+def set_option(command: F) -> F:
+    """--set KEY=VALUE, as often as wanted."""
+    text = "what if: replace a value of the GPU's file, e.g. memory.bandwidth_gb_per_s=4000"
+    return click.option("--set", "changes", multiple=True, metavar="KEY=VALUE", callback=_changes, help=text)(command)
+
+
+def output_options(command: F) -> F:
+    """--format, --json, -o and --color."""
+    for option in (
+        click.option("--color", type=click.Choice(["auto", "always", "never"]), default="auto", help="colour on a terminal"),
+        click.option("-o", "--output", metavar="FILE", help="write there; .json, .csv and .md choose the format"),
+        click.option("--json", "as_json", is_flag=True, help="short for --format json"),
+        click.option("--format", "form", type=click.Choice(["text", "json", "csv", "markdown"]), help="default: text"),
+    ):
+        command = option(command)
+    return command
+
+
+def _changes(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -> Mapping[str, str]:
+    changes = {}
+    for value in values:
+        key, equals, new = value.partition("=")
+        if not equals or not key.strip() or not new.strip():
+            raise UsageError(f"--set takes KEY=VALUE, not '{shown(value)}'", "Try --set memory.bandwidth_gb_per_s=4000")
+        changes[key.strip()] = new.strip()
+    return changes
+
+
+def named_gpus(text: str | None) -> list[str]:
+    """The names in a,b,c; the default GPU if there is none."""
+    if text is None:
+        return [DEFAULT_GPU]
+    names = [name.strip() for name in text.split(",") if name.strip()]
+    if not names:
+        raise UsageError("--gpu names no GPU", f"Try --gpu {DEFAULT_GPU}")
+    return names
+
+
+def defaults_of(**named: tuple[str | None, str]) -> tuple[str, ...]:
+    """What the user left out, for the report: defaults_of(gpu=(None, "h100")) -> ("gpu h100",)."""
+    return tuple(f"{name} {default}" for name, (given, default) in named.items() if given is None)

@@ -1,0 +1,100 @@
+"""Where results go: stdout or a file, in the format asked for."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import click
+
+from memwall.errors import UsageError
+from memwall.render.data import Record
+
+FORMATS_BY_SUFFIX = {".json": "json", ".csv": "csv", ".md": "markdown"}
+
+
+class Output(NamedTuple):
+    """The output options of one run."""
+
+    form: str | None
+    as_json: bool
+    output: str | None
+    color: str
+
+    @property
+    def format(self) -> str:
+        """text, json, csv or markdown: as asked, else by the file's ending."""
+        if self.as_json and self.form not in (None, "json"):
+            raise UsageError(f"--json and --format {self.form} contradict each other", "Leave one out")
+        if self.as_json:
+            return "json"
+        suffix = os.path.splitext(self.output or "")[1].lower()
+        return self.form or FORMATS_BY_SUFFIX.get(suffix, "text")
+
+    @property
+    def to_file(self) -> bool:
+        """Whether the result goes to a file; `-o -` is stdout."""
+        return self.output not in (None, "-")
+
+
+def emit(output: Output, records: Callable[[], Sequence[Record]], page: Callable[[], object], several: bool = False) -> None:
+    """Write a finished result.
+
+    Args:
+        output: where to, and how.
+        records: the result for programs; only made for JSON and CSV.
+        page: the result for people; only made for text and Markdown.
+        several: results of several devices, which JSON lists under `results`.
+    """
+    form = output.format
+    if form in ("json", "csv"):
+        from memwall.render import data
+
+        made = records()
+        text = data.to_json(made, several) if form == "json" else data.to_csv(made)
+    elif form == "markdown":
+        from memwall.render import markdown
+
+        text = markdown.render(page())  # type: ignore[arg-type]
+    elif _coloured(output):
+        from memwall.render import terminal
+
+        terminal.render(page(), force=output.color == "always")  # type: ignore[arg-type]
+        return
+    else:
+        from memwall.render import text as plain
+
+        text = plain.render(page())  # type: ignore[arg-type]
+    write(output, text)
+
+
+def write(output: Output, text: str) -> None:
+    """Text to stdout, or whole or not at all to a file.
+
+    Raises:
+        UsageError: the file cannot be written.
+    """
+    if not output.to_file:
+        click.echo(text, nl=False)
+        return
+    path = str(output.output)
+    partial = f"{path}.{os.getpid()}.partial"
+    try:
+        with open(partial, "w", encoding="utf-8") as file:
+            file.write(text)
+        os.replace(partial, path)
+    except OSError as error:
+        if os.path.exists(partial):
+            os.unlink(partial)
+        raise UsageError(f"-o {path}: cannot be written: {error.strerror}", "Name a file in a folder that exists") from None
+
+
+def _coloured(output: Output) -> bool:
+    """Rich on a terminal; plain when piped, in a file, with NO_COLOR or TERM=dumb, or when told so."""
+    if output.to_file or output.color == "never":
+        return False
+    if output.color == "always":
+        return True
+    return sys.stdout.isatty() and "NO_COLOR" not in os.environ and os.environ.get("TERM") != "dumb"

@@ -1,0 +1,76 @@
+"""memwall roofline."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from memwall.cli.devices import on_each
+from memwall.cli.options import (
+    Amount,
+    causal_option,
+    defaults_of,
+    dtype_option,
+    gpu_option,
+    output_options,
+    set_option,
+    shape_options,
+)
+from memwall.cli.output import Output, emit
+from memwall.errors import NotAvailable
+from memwall.hardware import Device
+from memwall.reports.case import DEFAULT_DTYPE, DEFAULT_GPU
+from memwall.reports.roofline import RooflineReport, roofline
+
+EPILOG = """\b
+Examples:
+  memwall roofline --gpu h100 --op gemv
+  memwall roofline --gpu h100 --op gemm --m 4096 --n 4096 --k 4096 --dtype fp8
+  memwall roofline --gpu v100,a100,h100,mi300x --op gemv --batch 32
+  memwall roofline --gpu h100 --op gemv --weight-dtype int4-g128
+  memwall roofline --gpu h100 --flops 4.2e12 --bytes 1.6e10
+  memwall roofline --gpu h100 --op gemv --set memory.bandwidth_gb_per_s=4000
+
+An operator's dimensions: memwall op show OP
+"""
+
+
+@click.command("roofline", epilog=EPILOG)
+@gpu_option
+@click.option("--op", help="the operator: memwall op list")
+@shape_options()
+@dtype_option
+@click.option("--weight-dtype", help="storage format of the weights, e.g. fp8 or int4-g128")
+@click.option("--kv-dtype", help="storage format of K and V")
+@click.option("--out-dtype", help="storage format of the result")
+@click.option("--impl", help="attention: flash or standard; silu_mul, residual norms: fused or eager")
+@causal_option
+@click.option("--flops", type=Amount(), help="FLOPs of any kernel, instead of --op")
+@click.option("--bytes", type=Amount(), help="bytes that it moves")
+@set_option
+@output_options
+def command(gpu: str | None, changes: dict[str, str], **options: Any) -> None:
+    """What one kernel must cost: FLOPs, bytes, regime and bound time."""
+    output = Output(**{key: options.pop(key) for key in Output._fields})
+    dtype = options.pop("dtype")
+    defaults = defaults_of(GPU=(gpu, DEFAULT_GPU), dtype=(dtype, DEFAULT_DTYPE))
+
+    def make(device: Device) -> RooflineReport:
+        return roofline(gpu=device, dtype=dtype or DEFAULT_DTYPE, defaults=defaults, **options)
+
+    show(output, on_each(gpu, changes, make))
+
+
+def show(output: Output, rows: list[RooflineReport | tuple[str, NotAvailable]]) -> None:
+    """One report as itself, several side by side."""
+    from memwall.render import roofline as view
+    from memwall.render.bounds import error_record
+
+    def records() -> list[dict[str, Any]]:
+        return [view.record(row) if isinstance(row, RooflineReport) else error_record(*row) for row in rows]
+
+    def page() -> object:
+        return view.page(rows[0]) if isinstance(rows[0], RooflineReport) and len(rows) == 1 else view.compare_page(rows)
+
+    emit(output, records, page, several=len(rows) > 1)

@@ -1,0 +1,1 @@
+"""Reports turned into text, JSON, CSV and Markdown: functions of a finished report."""

@@ -1,0 +1,55 @@
+"""Operators as records and pages: their docstrings are the documentation."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Sequence
+
+from memwall.ops.registry import Op, flag
+from memwall.render.data import Record
+from memwall.render.page import Lines, Page, Section, Table
+
+
+def record(op: Op) -> Record:
+    """The operator under its documented keys."""
+    return {
+        "op": op.name,
+        "aliases": list(op.aliases),
+        "summary": summary(op),
+        "required": list(op.required),
+        "optional": [name for name in op.dims if name not in op.required],
+        "default_shape": dict(op.default_shape),
+        "implementations": list(op.impls),
+        "takes_causal": op.takes("causal"),
+        "documentation": inspect.getdoc(op.build),
+        "example": op.command(),
+    }
+
+
+def list_page(ops: Sequence[Op]) -> Page:
+    """Every operator, one row each."""
+    rows = [(op.name, " ".join(f"--{flag(d)}" for d in op.required), _optional(op), summary(op)) for op in ops]
+    return [Section("", Table(rows, ("op", "required", "optional", "what it does")))]
+
+
+def show_page(op: Op) -> Page:
+    """One operator: its docstring, its flags, a command to copy."""
+    doc = (inspect.getdoc(op.build) or "").splitlines()
+    facts = [("required", " ".join(f"--{flag(d)}" for d in op.required)), ("optional", _optional(op))]
+    if op.default_shape:
+        facts.append(("default shape", " ".join(f"{k}={v}" for k, v in op.default_shape.items())))
+    if op.impls:
+        facts.append(("--impl", ", ".join(op.impls)))
+    if op.aliases:
+        facts.append(("also called", ", ".join(op.aliases)))
+    facts.append(("for example", op.command()))
+    return [Section(op.name, Lines(doc)), Section("On the command line", Table(facts))]
+
+
+def summary(op: Op) -> str:
+    """The first line of its docstring."""
+    return (inspect.getdoc(op.build) or "").splitlines()[0].rstrip(".")
+
+
+def _optional(op: Op) -> str:
+    return " ".join(f"--{flag(d)}" for d in op.dims if d not in op.required)

@@ -1,0 +1,48 @@
+"""What a report looks like to people, before any format: headings, tables and lines."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+
+class Table(NamedTuple):
+    """Rows of text; without a header it is a list of facts."""
+
+    rows: Sequence[Sequence[str]]
+    header: Sequence[str] = ()
+    right: frozenset[int] = frozenset()
+    """Columns aligned right: the numbers."""
+
+    @property
+    def columns(self) -> int:
+        """How many columns it has."""
+        return max((len(row) for row in (self.header, *self.rows)), default=0)
+
+    @property
+    def widths(self) -> list[int]:
+        """The widest text of each column."""
+        padded = [[*row, *[""] * (self.columns - len(row))] for row in (self.header, *self.rows)]
+        return [max(len(row[i]) for row in padded) for i in range(self.columns)]
+
+
+class Lines(NamedTuple):
+    """Sentences, one a line."""
+
+    lines: Sequence[str]
+
+
+class Section(NamedTuple):
+    """A heading and what stands under it."""
+
+    heading: str
+    body: Table | Lines
+
+
+Page = Sequence[Section]
+
+
+def numbers(rows: Iterable[Sequence[str]], header: Sequence[str]) -> Table:
+    """A table whose first column is words and whose others are numbers."""
+    listed = [tuple(row) for row in rows]
+    return Table(listed, header, frozenset(range(1, len(header))))

@@ -1,0 +1,175 @@
+"""The roofline report as a record and as a page."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from memwall.advice import Step
+from memwall.errors import NotAvailable
+from memwall.render.bounds import (
+    bound_record,
+    evidence_notes,
+    evidence_record,
+    intensity_text,
+    mark,
+    notes_section,
+    ridge_text,
+    term_texts,
+)
+from memwall.render.data import Record
+from memwall.render.page import Lines, Page, Section, Table, numbers
+from memwall.reports.roofline import RooflineReport
+from memwall.units import format_bytes, format_flops, format_flops_per_s, format_seconds, significant
+
+Row = RooflineReport | tuple[str, NotAvailable]
+"""A device's report, or its name and why it has none."""
+
+
+def record(report: RooflineReport) -> Record:
+    """The report under its documented keys."""
+    case, formats = report.case, report.formats
+    bound = bound_record(report.bound)
+    if case is None:  # only the sum of the bytes was given
+        bound["read_bytes"] = bound["written_bytes"] = None
+    return {
+        "gpu": report.device.name,
+        "op": report.op,
+        "shape": dict(report.shape),
+        "dtype": formats.dtype,
+        "weight_dtype": formats.weight,
+        "kv_dtype": formats.kv,
+        "out_dtype": formats.out,
+        "causal": case.causal if case else None,
+        "impl": (case.impl or next(iter(case.op.impls), None)) if case else None,
+        **bound,
+        "kernels_bound_time_s": report.kernels_bound_time_s if report.kernels else report.bound.time_s,
+        "kernels": [{"kernel": name, **bound_record(each)} for name, each in report.kernels],
+        "defaults": list(report.defaults),
+        **evidence_record(report.device, [report.bound]),
+        "notes": _notes(report),
+        "advice": [_step_record(step) for step in report.advice],
+    }
+
+
+def page(report: RooflineReport) -> Page:
+    """The report for people."""
+    bound = report.bound
+    sections = [Section(_heading(report), Table(_facts(report)))]
+    terms = [(*term_texts(term), "<- limits" if term is bound.limiting else "") for term in bound.terms]
+    sections.append(Section("Terms", Table(terms, ("term", "work", "rate", "time", ""), frozenset({1, 2, 3}))))
+    if len(report.kernels) > 1:
+        rows = [
+            (name, format_flops(each.work.flops), format_bytes(each.work.traffic_bytes), each.limited_by, format_seconds(each.time_s))
+            for name, each in report.kernels
+        ]
+        sections.append(Section("Kernels", numbers(rows, ("kernel", "FLOPs", "traffic", "limited by", "bound"))))
+    if report.advice:
+        sections.append(Section(f"Next steps ({report.regime})", Lines(_steps(report.advice))))
+    return [*sections, *notes_section(_notes(report))]
+
+
+def compare_page(rows: Sequence[Row]) -> Page:
+    """Several devices side by side; one that cannot shows why."""
+    first = next(row for row in rows if isinstance(row, RooflineReport))
+    table = [_compare_row(row) for row in rows]
+    header = ("GPU", "bound", "regime", "limited by", "attainable", "ridge FLOP/B")
+    notes = [f"{_name(row)}: {note}" for row in rows for note in _row_notes(row)]
+    heading = _case_heading(first)
+    facts = Table(_work_facts(first))
+    return [
+        Section(heading, facts),
+        Section("", numbers(table, header)),
+        *notes_section([*_shared_notes(first), *notes]),
+    ]
+
+
+def _compare_row(row: Row) -> tuple[str, ...]:
+    if not isinstance(row, RooflineReport):
+        return (row[0], "-", "-", "-", "-", "-")
+    bound = row.bound
+    ridge = "-" if bound.ridge_point is None else significant(bound.ridge_point)
+    return (
+        row.device.name,
+        format_seconds(bound.time_s) + mark([bound]),
+        bound.regime,
+        bound.limited_by,
+        format_flops_per_s(bound.attainable_flops_per_s),
+        ridge,
+    )
+
+
+def _name(row: Row) -> str:
+    return row.device.name if isinstance(row, RooflineReport) else row[0]
+
+
+def _row_notes(row: Row) -> list[str]:
+    if isinstance(row, RooflineReport):
+        return evidence_notes(row.device, [row.bound])
+    return [str(row[1])]
+
+
+def _case_heading(report: RooflineReport) -> str:
+    shape = f"  {report.case.shape_text}" if report.case else ""
+    impl = f"  {report.case.impl}" if report.case and report.case.impl else ""
+    mask = "" if not report.case or report.case.causal is None else ("  causal" if report.case.causal else "  no mask")
+    return f"{report.op}{shape}  {report.formats.text}{impl}{mask}"
+
+
+def _heading(report: RooflineReport) -> str:
+    return f"{_case_heading(report)}  on {report.device.title} ({report.device.name})"
+
+
+def _work_facts(report: RooflineReport) -> list[tuple[str, ...]]:
+    work = report.bound.work
+    split = f"read {format_bytes(work.read_bytes)}, written {format_bytes(work.written_bytes)}" if report.case else ""
+    return [
+        ("FLOPs", format_flops(work.flops)),
+        ("traffic", format_bytes(work.traffic_bytes), split),
+        ("arithmetic intensity", intensity_text(report.bound)),
+    ]
+
+
+def _facts(report: RooflineReport) -> list[tuple[str, ...]]:
+    bound = report.bound
+    rows = [
+        *_work_facts(report),
+        ("ridge point", ridge_text(bound)),
+        ("regime", bound.regime, f"limited by {bound.limited_by}"),
+        ("attainable", format_flops_per_s(bound.attainable_flops_per_s), _share_of_peak(report)),
+        ("bound time", format_seconds(bound.time_s) + mark([bound])),
+    ]
+    if len(report.kernels) > 1:
+        rows.append(("kernels in turn", format_seconds(report.kernels_bound_time_s), "the sum of their own bounds"))
+    return rows
+
+
+def _share_of_peak(report: RooflineReport) -> str:
+    peak = report.bound.peak
+    if peak is None:
+        return ""
+    share = significant(100 * report.bound.attainable_flops_per_s / peak.value, 3)
+    return f"{share} % of {format_flops_per_s(peak.value)}"
+
+
+def _shared_notes(report: RooflineReport) -> list[str]:
+    notes = [f"by default: {', '.join(report.defaults)}"] if report.defaults else []
+    if report.case:
+        notes.append("traffic is compulsory: each tensor once, caches cold; a bound, which no kernel beats")
+    return notes
+
+
+def _notes(report: RooflineReport) -> list[str]:
+    return [*_shared_notes(report), *evidence_notes(report.device, [report.bound])]
+
+
+def _steps(steps: Sequence[Step]) -> list[str]:
+    return [f"{number}. {step.action}: {step.text}" for number, step in enumerate(steps, 1)]
+
+
+def _step_record(step: Step) -> Record:
+    return {
+        "action": step.action,
+        "text": step.text,
+        "bound_time_s": step.bound_time_s,
+        "at": dict([step.at]) if step.at else None,
+    }

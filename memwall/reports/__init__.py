@@ -1,0 +1,1 @@
+"""Answers as values: what was asked, what was assumed, the bound, and what it rests on."""

@@ -1,0 +1,75 @@
+"""A case: an operator, its shape and its formats, ready to be asked again with something changed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from memwall.dtypes import Precision, precision
+from memwall.hardware import Device
+from memwall.ops import registry
+from memwall.program import Program
+from memwall.roofline import Bound, bound
+
+DEFAULT_GPU = "h100"
+DEFAULT_DTYPE = "bf16"
+
+
+class Formats(NamedTuple):
+    """The number formats as the user named them; None: as the operator's default has it."""
+
+    dtype: str = DEFAULT_DTYPE
+    weight: str | None = None
+    kv: str | None = None
+    out: str | None = None
+
+    @property
+    def precision(self) -> Precision:
+        """The formats of each kind of operand."""
+        return precision(self.dtype, self.weight, self.kv, self.out)
+
+    @property
+    def text(self) -> str:
+        """For people: bf16, weights int4-g128."""
+        parts = [self.dtype]
+        parts += [f"{what} {name}" for what, name in zip(("weights", "KV", "output"), self[1:], strict=True) if name]
+        return ", ".join(parts)
+
+
+class Case(NamedTuple):
+    """One operator on one shape in given formats."""
+
+    op: registry.Op
+    dims: Mapping[str, int]
+    formats: Formats
+    causal: bool | None = None
+    impl: str | None = None
+
+    @property
+    def program(self) -> Program:
+        """Its kernels and tensors."""
+        return registry.build(self.op, dict(self.dims), self.formats.precision, self.causal, self.impl)
+
+    def bound(self, device: Device) -> Bound:
+        """Its bound on a device."""
+        return bound(self.program.work, device)
+
+    def sized(self, **dims: int) -> Case:
+        """The same case with other dimensions."""
+        return self._replace(dims={**self.dims, **dims})
+
+    def stored(self, **formats: Any) -> Case:
+        """The same case in other formats: weight="fp8"."""
+        return self._replace(formats=self.formats._replace(**formats))
+
+    @property
+    def shape_text(self) -> str:
+        """For people: m=4096 n=4096 k=4096."""
+        return " ".join(f"{name}={value}" for name, value in self.dims.items())
+
+
+def attention_is_causal(dims: Mapping[str, int], causal: bool | None) -> bool:
+    """The mask that attention has: as asked, else causal for a square of more than one token."""
+    if causal is not None:
+        return causal
+    return dims["seq_q"] == dims["seq_kv"] > 1 or "window" in dims

@@ -1,0 +1,155 @@
+"""The roofline of one operator, or of any FLOPs and bytes, on one device."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, NamedTuple
+
+from memwall import hardware
+from memwall.dtypes import find as find_dtype
+from memwall.errors import NotAvailable, UsageError
+from memwall.hardware import Device
+from memwall.ops import registry
+from memwall.program import Program, Work
+from memwall.reports.case import DEFAULT_DTYPE, DEFAULT_GPU, Case, Formats, attention_is_causal
+from memwall.roofline import Bound, bound, kernel_bounds
+
+if TYPE_CHECKING:
+    from memwall.advice import Step
+
+
+class RooflineReport(NamedTuple):
+    """What one kernel must cost on one device."""
+
+    device: Device
+    op: str
+    formats: Formats
+    bound: Bound
+    kernels: tuple[tuple[str, Bound], ...]
+    """Each kernel by itself."""
+    case: Case | None
+    """None when FLOPs and bytes were given instead of an operator."""
+    defaults: tuple[str, ...]
+    """What the user did not say and was assumed."""
+
+    @property
+    def kernels_bound_time_s(self) -> float:
+        """The sum of the kernels' own bounds: the program's if nothing overlaps [s]."""
+        return sum(each.time_s for _, each in self.kernels)
+
+    @property
+    def shape(self) -> Mapping[str, int]:
+        """The operator's dimensions; empty for FLOPs and bytes."""
+        return self.case.dims if self.case else {}
+
+    @property
+    def program(self) -> Program | None:
+        """The operator's kernels and tensors."""
+        return self.case.program if self.case else None
+
+    @property
+    def advice(self) -> tuple[Step, ...]:
+        """What to do next in this regime, in order, each with its number where there is one."""
+        from memwall.advice import next_steps
+
+        return next_steps(self)
+
+    # The numbers people ask for, without going through `bound`.
+
+    @property
+    def flops(self) -> float:
+        """FLOPs of the operator's kind: see the operator's docstring."""
+        return self.bound.work.flops  # type: ignore[no-any-return]
+
+    @property
+    def traffic_bytes(self) -> int:
+        """Compulsory bytes read and written."""
+        return self.bound.work.traffic_bytes  # type: ignore[no-any-return]
+
+    @property
+    def bound_time_s(self) -> float:
+        """The least time it can take [s]."""
+        return self.bound.time_s
+
+    @property
+    def regime(self) -> str:
+        """memory-bound or compute-bound."""
+        return self.bound.regime
+
+
+def roofline(
+    op: str | None = None,
+    *,
+    gpu: str | Device = DEFAULT_GPU,
+    dtype: str = DEFAULT_DTYPE,
+    weight_dtype: str | None = None,
+    kv_dtype: str | None = None,
+    out_dtype: str | None = None,
+    causal: bool | None = None,
+    impl: str | None = None,
+    flops: float | None = None,
+    bytes: float | None = None,  # noqa: A002 - the word people use, as in --bytes
+    changes: Mapping[str, str] | None = None,
+    defaults: tuple[str, ...] = (),
+    **shape: int | None,
+) -> RooflineReport:
+    """The roofline of an operator of that shape, or of any FLOPs and bytes.
+
+    Args:
+        op: an operator's name (memwall op list); or give `flops` and `bytes`.
+        gpu: a device, or its name or file.
+        dtype: compute and storage format.
+        weight_dtype: storage format of the weights.
+        kv_dtype: storage format of K and V.
+        out_dtype: storage format of the result.
+        causal: attention only: mask the keys after each query.
+        impl: attention: flash or standard; some others: fused or eager.
+        flops: FLOPs of any kernel, of matrix work in `dtype`.
+        bytes: bytes that it moves.
+        changes: what-ifs on the device: {"memory.bandwidth_gb_per_s": "4000"}.
+        defaults: what the caller assumed on the user's behalf, for the report.
+        shape: the operator's dimensions.
+
+    Raises:
+        UsageError: an unknown name, or a shape that cannot be.
+        NotAvailable: the device has no peak for that format.
+    """
+    device = gpu if isinstance(gpu, Device) else hardware.load(gpu, changes)
+    formats = Formats(*(find_dtype(name).name if name else None for name in (dtype, weight_dtype, kv_dtype, out_dtype)))
+    if op is None:
+        return _of_counts(device, formats, flops, bytes, defaults)
+    if flops is not None or bytes is not None:
+        raise UsageError("--flops and --bytes describe a kernel by themselves: leave out --op", "Or leave out both")
+    case, defaulted = _case(op, shape, formats, causal, impl)
+    notes = defaults + ((f"shape {case.shape_text}",) if defaulted else ())
+    program = case.program
+    return RooflineReport(
+        device, case.op.name, formats, bound(program.work, device), kernel_bounds(program, device), case, notes
+    )
+
+
+def _case(op: str, shape: Mapping[str, int | None], formats: Formats, causal: bool | None, impl: str | None) -> tuple[Case, bool]:
+    operator = registry.find(op)
+    dims, defaulted = registry.resolve(operator, shape)
+    if operator.name == "attention":
+        causal = attention_is_causal(dims, causal)
+        if "window" in dims and not causal:
+            raise UsageError("attention: a window counts back from each query, so it needs a causal mask", "Add --causal")
+    return Case(operator, dims, formats, causal, impl), defaulted
+
+
+def _of_counts(
+    device: Device, formats: Formats, flops: float | None, traffic: float | None, defaults: tuple[str, ...]
+) -> RooflineReport:
+    if flops is None or traffic is None:
+        raise UsageError(
+            "say which kernel: an operator, or both its FLOPs and its bytes",
+            "Try --op gemv, or --flops 4.2e12 --bytes 1.6e10",
+        )
+    if not flops and not traffic:
+        raise UsageError("a kernel with no FLOPs and no bytes takes no time", "Try --flops 4.2e12 --bytes 1.6e10")
+    engine = find_dtype(formats.dtype).engine
+    if flops and engine is None:
+        raise NotAvailable(f"no engine computes in {formats.dtype}: it is a storage format", "Try --dtype bf16")
+    work = Work(traffic, 0, {engine: flops} if flops and engine else {}, 0, 0)
+    return RooflineReport(device, "kernel", formats, bound(work, device), (), None, defaults)
