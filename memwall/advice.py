@@ -5,7 +5,7 @@ Every number comes from asking the same roofline again with one thing changed.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -33,7 +33,7 @@ class Step(NamedTuple):
     """One thing to do."""
 
     action: str
-    """fusion, batch, quantisation, KV compression, coalescing, tiles, async copies, registers, narrower dtype."""
+    """Its kind: fusion, batch, quantisation, coalescing, tiles, registers ..."""
     text: str
     bound_time_s: float | None = None
     """The bound once it is done."""
@@ -56,8 +56,15 @@ def _for_counts(report: RooflineReport) -> list[Step]:
         return []
     if report.regime == "memory-bound":
         factor = significant(ridge / intensity, 3)
-        return [Step("fusion", f"It becomes compute-bound with {factor} times fewer bytes: fuse, quantise, tile")]
-    return [Step("narrower dtype", f"Bytes are not the limit until they grow {significant(intensity / ridge, 3)} times")]
+        return [
+            Step("fusion", f"It becomes compute-bound with {factor} times fewer bytes: fuse, quantise, tile")
+        ]
+    return [
+        Step(
+            "narrower dtype",
+            f"Bytes are not the limit until they grow {significant(intensity / ridge, 3)} times",
+        )
+    ]
 
 
 # --- memory-bound ---------------------------------------------------------------------------------
@@ -68,7 +75,9 @@ def _fusion(case: Case, now: Bound, device: Device) -> Step | None:
     if program.intermediates:
         fused = case._replace(impl=case.op.impls[0]).bound(device)
         names = " and ".join(tensor.name for tensor in program.intermediates)
-        return _faster("fusion", f"One kernel instead of {len(program.kernels)} keeps {names} on chip", now, fused)
+        return _faster(
+            "fusion", f"One kernel instead of {len(program.kernels)} keeps {names} on chip", now, fused
+        )
     made = _named(program, ACTIVATIONS)
     if made is None:
         return None
@@ -84,7 +93,9 @@ def _batch(case: Case, now: Bound, device: Device) -> Step | None:
     at = crossover(case, device, dim)
     if at is None:
         return Step("batch", f"A larger {dim} helps, but no {dim} makes this compute-bound")
-    return Step("batch", f"At {dim} {at} this becomes compute-bound: the weights serve more rows", at=(dim, at))
+    return Step(
+        "batch", f"At {dim} {at} this becomes compute-bound: the weights serve more rows", at=(dim, at)
+    )
 
 
 def _weights(case: Case, now: Bound, device: Device) -> Step | None:
@@ -109,8 +120,8 @@ def _coalescing(case: Case, now: Bound, device: Device) -> Step | None:
     element = f"{smallest}-byte element"
     return Step(
         "coalescing",
-        f"Neighbouring threads must load neighbouring addresses, 16 bytes each: scattered, a {SECTOR_BYTES}-byte "
-        f"sector for each {element} is up to {waste} times the bytes",
+        f"Neighbouring threads must load neighbouring addresses, 16 bytes each: scattered, "
+        f"a {SECTOR_BYTES}-byte sector for each {element} is up to {waste} times the bytes",
     )
 
 
@@ -122,7 +133,8 @@ def _tiles(case: Case, now: Bound, device: Device) -> Step | None:
     naive = a.bytes * ceil_div(n, TILE_N) + b.bytes * ceil_div(m, TILE_M) + case.program.outputs[0].bytes
     return Step(
         "tiles",
-        f"The bound reads each operand once; {TILE_M}x{TILE_N} tiles with no cache behind them move {format_bytes(naive)}",
+        f"The bound reads each operand once; {TILE_M}x{TILE_N} tiles with no cache behind them move "
+        f"{format_bytes(naive)}",
     )
 
 
@@ -134,7 +146,10 @@ def _async_copies(case: Case, now: Bound, device: Device) -> Step | None:
     flying = device.bandwidth.value * cycles / (clock * MEGA)
     each = scaled_binary(flying / device.units, digits=3)
     by = next((text for feature, text in FEATURES.items() if feature in device.features), "wide loads")
-    return Step("async copies", f"Keep {format_bytes(flying)} in flight, {each} a compute unit, to cover the latency ({by})")
+    return Step(
+        "async copies",
+        f"Keep {format_bytes(flying)} in flight, {each} a compute unit, to cover the latency ({by})",
+    )
 
 
 def _kv(case: Case, now: Bound, device: Device) -> Step | None:
@@ -153,7 +168,9 @@ def _batch_enough(case: Case, now: Bound, device: Device) -> Step | None:
     at = crossover(case, device, dim) if dim else None
     if dim is None or at is None:
         return None
-    return Step("batch", f"Compute-bound from {dim} {at} on: a larger {dim} adds time, not rate", at=(dim, at))
+    return Step(
+        "batch", f"Compute-bound from {dim} {at} on: a larger {dim} adds time, not rate", at=(dim, at)
+    )
 
 
 def _tile_efficiency(case: Case, now: Bound, device: Device) -> Step | None:
@@ -164,7 +181,8 @@ def _tile_efficiency(case: Case, now: Bound, device: Device) -> Step | None:
     full = tiles / (waves * device.units)
     return Step(
         "tile efficiency",
-        f"{tiles} tiles of {TILE_M}x{TILE_N} on {device.units} compute units: {waves} waves, {significant(100 * full, 3)} % full",
+        f"{tiles} tiles of {TILE_M}x{TILE_N} on {device.units} compute units: {waves} waves, "
+        f"{significant(100 * full, 3)} % full",
         now.time_s / full,
     )
 
@@ -176,8 +194,8 @@ def _registers(case: Case, now: Bound, device: Device) -> Step | None:
     held = TILE_M * TILE_N * 4
     return Step(
         "registers",
-        f"A {TILE_M}x{TILE_N} tile holds {scaled_binary(held)} of fp32 sums, of {registers:g} KiB of registers a "
-        "compute unit: larger tiles need warps that share them, spilling costs more than it gains",
+        f"A {TILE_M}x{TILE_N} tile holds {scaled_binary(held)} of fp32 sums, of {registers:g} KiB of "
+        "registers a compute unit: larger tiles need warps that share them, spilling costs more than it gains",
     )
 
 
@@ -185,7 +203,11 @@ def _narrower_compute(case: Case, now: Bound, device: Device) -> Step | None:
     if not now.work.matrix_flops:
         return None
     bits = find_dtype(case.formats.dtype).bits
-    options = [name for name in ("bf16", "fp8", "nvfp4", "mxfp4") if find_dtype(name).bits < bits and name in device.dtypes()]
+    options = [
+        name
+        for name in ("bf16", "fp8", "nvfp4", "mxfp4")
+        if find_dtype(name).bits < bits and name in device.dtypes()
+    ]
     cases = [(name, case.stored(dtype=name)) for name in options[:2]]
     return _narrower("narrower dtype", "operands", cases, now, device)
 
@@ -232,7 +254,9 @@ def _batch_dim(case: Case) -> str | None:
     return {"gemv": "batch", "gemm": "m", "grouped_gemm": "m"}.get(case.op.name)
 
 
-def _narrower(action: str, what: str, cases: list[tuple[str, Case]], now: Bound, device: Device) -> Step | None:
+def _narrower(
+    action: str, what: str, cases: Sequence[tuple[str, Case]], now: Bound, device: Device
+) -> Step | None:
     """The times with narrower formats, those that help; a format that the device lacks is left out."""
     found = []
     for name, case in cases:
@@ -252,7 +276,11 @@ def _narrowed(name: str, what: str, changed: Bound, now: Bound) -> str:
     """'fp8 weights: 0.50x the bytes, 20.03 us'."""
     bytes_ratio = changed.work.traffic_bytes / now.work.traffic_bytes
     regime = "" if changed.regime == now.regime else f", then {changed.regime}"
-    rate = f"{format_flops_per_s(changed.peak.value)}, " if changed.peak and now.regime == "compute-bound" else ""
+    rate = (
+        f"{format_flops_per_s(changed.peak.value)}, "
+        if changed.peak and now.regime == "compute-bound"
+        else ""
+    )
     return f"{name} {what}: {rate}{bytes_ratio:.2f}x the bytes, {format_seconds(changed.time_s)}{regime}"
 
 

@@ -15,7 +15,9 @@ from typing import Any, NamedTuple
 from memwall.errors import FileError, UnknownName
 
 _HERE = os.path.dirname(os.path.abspath(__file__))
-_VENDORS = "nvidia amd intel google aws apple geforce tesla instinct radeon arc-pro-gpu meta meta-llama".split()
+_VENDORS = (
+    "nvidia amd intel google aws apple geforce tesla instinct radeon meta meta-llama".split()  # noqa: SIM905
+)
 _MEMORY_SUFFIX = re.compile(r"-?(\d+)g(?:i?b)?$")
 _MEMORY_TYPE = re.compile(r"-(?:hbm\d?e?|gddr\d?x?)$")
 
@@ -121,7 +123,7 @@ def aliases(text: str) -> list[str]:
 
 def is_path(name: str) -> bool:
     """Whether a name means a file of the user's own."""
-    return name.endswith((".yaml", ".yml", ".json")) or os.sep in name and os.path.exists(name)
+    return name.endswith((".yaml", ".yml", ".json")) or (os.sep in name and os.path.exists(name))
 
 
 def read_file(path: str) -> Entry:
@@ -136,7 +138,9 @@ def read_file(path: str) -> Entry:
     except IsADirectoryError:
         raise FileError(f"{path}: is a folder, not a file", "Name the .yaml file in it") from None
     except FileNotFoundError:
-        raise FileError(f"{path}: no such file", "memwall gpu show h100 --yaml > my-gpu.yaml makes one to edit") from None
+        raise FileError(
+            f"{path}: no such file", "memwall gpu show h100 --yaml > my-gpu.yaml makes one to edit"
+        ) from None
     except UnicodeDecodeError:
         raise FileError(f"{path}: not UTF-8 text", "Is this the right file?") from None
     except OSError as error:

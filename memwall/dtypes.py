@@ -155,10 +155,16 @@ class Precision(NamedTuple):
     @property
     def scores(self) -> Dtype:
         """How unfused attention stores its score matrix: in 16 bits, in 32 when computing in 32 or more."""
-        return self.result if self.result.bits in (16, 32, 64) and self.activation.bits >= 16 else _BY_NAME["bf16"]
+        return (
+            self.result
+            if self.result.bits in (16, 32, 64) and self.activation.bits >= 16
+            else _BY_NAME["bf16"]
+        )
 
 
-def precision(dtype: str, weight: str | None = None, kv: str | None = None, out: str | None = None) -> Precision:
+def precision(
+    dtype: str, weight: str | None = None, kv: str | None = None, out: str | None = None
+) -> Precision:
     """The formats of a program's operands, from what the user named."""
     activation = find(dtype)
     result = find(out) if out else _BY_NAME[_RESULTS.get(activation.name, activation.name)]

@@ -116,7 +116,9 @@ class Device:
         for key in ("capacity_driver_bytes", "capacity_gib", "capacity_gb"):
             if self.data["memory"].get(key):
                 return self.constant("memory", key)
-        raise NotPublished(f"{self.title}: memory.capacity_gb is not in its file", "Give it: --set memory.capacity_gb=80")
+        raise NotPublished(
+            f"{self.title}: memory.capacity_gb is not in its file", "Give it: --set memory.capacity_gb=80"
+        )
 
     @property
     def l2_bytes(self) -> float | None:
@@ -182,7 +184,9 @@ class Device:
         named = [entry for entry in entries if keys & set(entry.get("for") or ())]
         rest = [entry for entry in entries if not entry.get("for")]
         entry = (named or rest or entries)[0]
-        kind = next(kind for kind in ("assumed", "recalled", "derived", "measured", "seen") if entry.get(kind))
+        kind = next(
+            kind for kind in ("assumed", "recalled", "derived", "measured", "seen") if entry.get(kind)
+        )
         return kind, entry[kind]
 
     def _peak(self, group: str, key: str, dtype: str) -> Constant:
@@ -199,7 +203,9 @@ class Device:
 
     def _max_clock_mhz(self) -> float | None:
         clocks = self.data.get("clocks") or {}
-        fallback = (self.data.get("vector") or {}).get("clock_mhz") or (self.data.get("matrix") or {}).get("clock_mhz")
+        fallback = (self.data.get("vector") or {}).get("clock_mhz") or (self.data.get("matrix") or {}).get(
+            "clock_mhz"
+        )
         return clocks.get("max_mhz") or clocks.get("boost_mhz") or fallback
 
     def _bandwidth_from_bus(self) -> Constant:

@@ -48,7 +48,7 @@ class Term(NamedTuple):
 
     @property
     def time_s(self) -> float:
-        """amount / rate [s]."""
+        """Amount / rate [s]."""
         return self.amount / self.rate
 
 
@@ -86,7 +86,7 @@ class Bound(NamedTuple):
     def arithmetic_intensity(self) -> float | None:
         """FLOPs a byte of compulsory traffic; None without bytes."""
         traffic = self.work.traffic_bytes
-        return self.work.flops / traffic if traffic else None
+        return float(self.work.flops / traffic) if traffic else None
 
     @property
     def peak(self) -> Constant | None:
@@ -98,13 +98,13 @@ class Bound(NamedTuple):
 
     @property
     def ridge_point(self) -> float | None:
-        """peak / bandwidth: the intensity at which compute and memory take equally long."""
+        """Peak / bandwidth: the intensity at which compute and memory take equally long."""
         return self.peak.value / self.device.bandwidth.value if self.peak else None
 
     @property
     def attainable_flops_per_s(self) -> float:
-        """flops / time: the highest rate that the roofs allow [FLOP/s]."""
-        return self.work.flops / self.time_s
+        """Flops / time: the highest rate that the roofs allow [FLOP/s]."""
+        return float(self.work.flops / self.time_s)
 
     @property
     def rests_on(self) -> tuple[Constant, ...]:
@@ -162,7 +162,9 @@ def _special_term(work: Work, device: Device) -> list[Term]:
     if not (vector and special and work.special_ops):
         return []
     rate = special.value + vector.value / EMULATED_EXP_FLOPS
-    return [Term("special", work.special_ops + work.vector_flops / EMULATED_EXP_FLOPS, rate, (special, vector))]
+    return [
+        Term("special", work.special_ops + work.vector_flops / EMULATED_EXP_FLOPS, rate, (special, vector))
+    ]
 
 
 def _merged(terms: list[Term]) -> list[Term]:

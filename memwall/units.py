@@ -56,7 +56,9 @@ def parse_count(text: str, name: str, least: int = 1) -> int:
     """
     number = parse_number(text, name)
     if number != math.floor(number) or number < least:
-        raise UsageError(f"{name} must be a whole number of at least {least}, not '{shown(text)}'", f"Try {name} 4096")
+        raise UsageError(
+            f"{name} must be a whole number of at least {least}, not '{shown(text)}'", f"Try {name} 4096"
+        )
     return int(number)
 
 
@@ -71,7 +73,9 @@ def parse_number(text: str, name: str, largest: float = LARGEST_COUNT) -> int | 
     except (ValueError, OverflowError):
         raise UsageError(f"{name} must be a number, not '{shown(text)}'", f"Try {name} 4096") from None
     if not 0 <= number <= largest:
-        raise UsageError(f"{name} must lie between 0 and {largest:.0e}, not '{shown(text)}'", f"Try {name} 4096")
+        raise UsageError(
+            f"{name} must lie between 0 and {largest:.0e}, not '{shown(text)}'", f"Try {name} 4096"
+        )
     return int(number) if number == math.floor(number) else number
 
 
@@ -80,7 +84,7 @@ def _read(text: str) -> int | float:
         raise ValueError(text)
     base, caret, exponent = text.partition("^")
     if caret:
-        return int(base) ** min(int(exponent), 99)
+        return int(int(base) ** min(int(exponent), 99))
     try:
         return int(text)
     except ValueError:
@@ -91,7 +95,7 @@ def _read(text: str) -> int | float:
 
 
 def scaled(value: float, unit: str, digits: int = 4) -> str:
-    """A quantity with a decimal prefix: scaled(134.25e6, "B") -> "134.2 MB"."""
+    """A quantity with a decimal prefix, such as 134.2 MB."""
     for prefix, factor in _DECIMAL:
         if abs(value) >= factor * (1 - 5 * 10.0 ** (-digits - 1)):
             return f"{significant(value / factor, digits)} {prefix}{unit}"
@@ -99,7 +103,7 @@ def scaled(value: float, unit: str, digits: int = 4) -> str:
 
 
 def scaled_binary(value: float, unit: str = "B", digits: int = 4) -> str:
-    """A quantity with a binary prefix: scaled_binary(52428800) -> "50 MiB"."""
+    """A quantity with a binary prefix, such as 50 MiB."""
     for prefix, factor in _BINARY:
         if abs(value) >= factor:
             return f"{significant(value / factor, digits)} {prefix}{unit}"

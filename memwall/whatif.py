@@ -33,7 +33,9 @@ def _value(path: str, text: str) -> Any:
     try:
         return yamlfile.parse(f"value: {text}", "--set")["value"]
     except FileError:
-        raise UsageError(f"--set {shown(path)}: '{shown(text)}' is not a value", "For example: =4000") from None
+        raise UsageError(
+            f"--set {shown(path)}: '{shown(text)}' is not a value", "For example: =4000"
+        ) from None
 
 
 def _set(data: dict[str, Any], path: str, value: Any, name: str) -> None:
@@ -69,4 +71,6 @@ def _check(data: dict[str, Any], changes: Mapping[str, str]) -> None:
         key = ".".join(str(step) for step in first["loc"])
         path = key if key in changes else next(iter(changes))
         what = "no such key there" if first["type"] == "extra_forbidden" else first["msg"].lower()
-        raise UsageError(f"--set {shown(path, 80)}: {what}", "For example: --set memory.bandwidth_gb_per_s=4000") from None
+        raise UsageError(
+            f"--set {shown(path, 80)}: {what}", "For example: --set memory.bandwidth_gb_per_s=4000"
+        ) from None

@@ -34,7 +34,9 @@ def parse(text: str, where: str) -> dict[str, Any]:
     """
     node = _compose(text, where)
     if not isinstance(node, yaml.MappingNode):
-        raise FileError(f"{where}:1: a mapping of keys is expected on the top level", "For example: name: my-gpu")
+        raise FileError(
+            f"{where}:1: a mapping of keys is expected on the top level", "For example: name: my-gpu"
+        )
     data = _build(node, where, set())
     return data  # type: ignore[no-any-return]
 
@@ -70,7 +72,11 @@ def _compose(text: str, where: str) -> Any:
         mark = error.problem_mark or error.context_mark
         line = mark.line + 1 if mark else 1
         problem = (error.problem or "not YAML").replace("\t", "a tab")
-        hint = "Indent with spaces, never tabs" if "cannot start any token" in problem else "Check the syntax there"
+        hint = (
+            "Indent with spaces, never tabs"
+            if "cannot start any token" in problem
+            else "Check the syntax there"
+        )
         raise FileError(f"{where}:{line}: {problem}", hint) from None
     except (yaml.YAMLError, RecursionError) as error:
         raise FileError(f"{where}:1: not YAML: {shown(error, 80)}", "Is this a text file?") from None
@@ -97,7 +103,9 @@ def _mapping(node: Any, where: str, seen: set[int]) -> dict[str, Any]:
         if not isinstance(key_node, yaml.ScalarNode):
             raise FileError(f"{where}:{line}: a key must be a word", "For example: memory:")
         if key_node.value in data:
-            raise FileError(f"{where}:{line}: the key '{shown(key_node.value)}' stands twice", "Keep one of the two")
+            raise FileError(
+                f"{where}:{line}: the key '{shown(key_node.value)}' stands twice", "Keep one of the two"
+            )
         data[key_node.value] = _build(value_node, where, seen)
     return data
 

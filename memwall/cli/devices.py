@@ -28,7 +28,11 @@ def on_each(
             rows.append(make(device))
         except NotAvailable as error:
             rows.append((device.name, error))
-    reasons = [row[1] for row in rows if isinstance(row, tuple) and len(row) == 2 and isinstance(row[1], NotAvailable)]
+    reasons = [
+        row[1]
+        for row in rows
+        if isinstance(row, tuple) and len(row) == 2 and isinstance(row[1], NotAvailable)
+    ]
     if len(reasons) == len(rows):
         raise reasons[0]
     return rows

@@ -32,7 +32,12 @@ def list_gpus(vendor: str | None, **options: Any) -> None:
         if not devices:
             raise UsageError(f"no device of '{vendor}'", f"The makers: {', '.join(makers)}")
     devices.sort(key=lambda device: (device.data["vendor"], device.data["year"], device.name))
-    emit(Output(**options), lambda: [gpus.record(d) for d in devices], lambda: gpus.list_page(devices), several=True)
+    emit(
+        Output(**options),
+        lambda: [gpus.record(d) for d in devices],
+        lambda: gpus.list_page(devices),
+        several=True,
+    )
 
 
 @command.command("show")
@@ -62,7 +67,12 @@ def compare_gpus(names: tuple[str, ...], changes: dict[str, str], **options: Any
 
     every = [name for text in names for name in text.split(",") if name.strip()]
     devices = [hardware.load(name, changes) for name in every]
-    emit(Output(**options), lambda: [gpus.record(d) for d in devices], lambda: gpus.compare_page(devices), several=True)
+    emit(
+        Output(**options),
+        lambda: [gpus.record(d) for d in devices],
+        lambda: gpus.compare_page(devices),
+        several=True,
+    )
 
 
 def _yaml(name: str, device: hardware.Device, changed: bool) -> str:

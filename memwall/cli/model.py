@@ -24,7 +24,12 @@ def list_models(**options: Any) -> None:
     from memwall.render import models as view
 
     found = [models.load(name) for name in MODELS.names()]
-    emit(Output(**options), lambda: [view.record(m) for m in found], lambda: view.list_page(found), several=True)
+    emit(
+        Output(**options),
+        lambda: [view.record(m) for m in found],
+        lambda: view.list_page(found),
+        several=True,
+    )
 
 
 @command.command("show")

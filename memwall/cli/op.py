@@ -23,7 +23,12 @@ def list_ops(**options: Any) -> None:
     from memwall.render import operators
 
     ops = list(registry.ops().values())
-    emit(Output(**options), lambda: [operators.record(op) for op in ops], lambda: operators.list_page(ops), several=True)
+    emit(
+        Output(**options),
+        lambda: [operators.record(op) for op in ops],
+        lambda: operators.list_page(ops),
+        several=True,
+    )
 
 
 @command.command("show")

@@ -38,7 +38,7 @@ DIMS = {
 ATTENTION_DIMS = ("batch", "heads", "kv_heads", "head_dim", "head_dim_v", "seq", "seq_q", "seq_kv", "window")
 
 
-class Count(click.ParamType):
+class Count(click.ParamType[int]):
     """A whole number of at least one, as people write it."""
 
     name = "number"
@@ -48,7 +48,7 @@ class Count(click.ParamType):
         return value if isinstance(value, int) else parse_count(value, _flag(param))
 
 
-class Amount(click.ParamType):
+class Amount(click.ParamType[float]):
     """A finite number of at least zero, such as 4.2e12."""
 
     name = "number"
@@ -58,7 +58,7 @@ class Amount(click.ParamType):
         return parse_number(value, _flag(param), largest=1e30) if isinstance(value, str) else value
 
 
-class Named(click.ParamType):
+class Named(click.ParamType[str]):
     """A name of the catalogue, completed by the shell; `several` allows a,b,c."""
 
     name = "name"
@@ -66,7 +66,9 @@ class Named(click.ParamType):
     def __init__(self, catalog: Catalog) -> None:
         self.catalog = catalog
 
-    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    def shell_complete(
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> list[CompletionItem]:
         """The names that begin so, after the last comma."""
         before, comma, last = incomplete.rpartition(",")
         return [CompletionItem(before + comma + n) for n in self.catalog.names() if n.startswith(last)]
@@ -84,7 +86,9 @@ def shape_options(dims: tuple[str, ...] = tuple(DIMS)) -> Callable[[F], F]:
 
     def decorate(command: F) -> F:
         for name in reversed(dims):
-            command = click.option(f"--{name.replace('_', '-')}", name, type=Count(), help=DIMS[name])(command)
+            command = click.option(f"--{name.replace('_', '-')}", name, type=Count(), help=DIMS[name])(
+                command
+            )
         return command
 
     return decorate
@@ -110,16 +114,27 @@ def causal_option(command: F) -> F:
 def set_option(command: F) -> F:
     """--set KEY=VALUE, as often as wanted."""
     text = "what if: replace a value of the GPU's file, e.g. memory.bandwidth_gb_per_s=4000"
-    return click.option("--set", "changes", multiple=True, metavar="KEY=VALUE", callback=_changes, help=text)(command)
+    return click.option("--set", "changes", multiple=True, metavar="KEY=VALUE", callback=_changes, help=text)(
+        command
+    )
 
 
 def output_options(command: F) -> F:
     """--format, --json, -o and --color."""
     for option in (
-        click.option("--color", type=click.Choice(["auto", "always", "never"]), default="auto", help="colour on a terminal"),
-        click.option("-o", "--output", metavar="FILE", help="write there; .json, .csv and .md choose the format"),
+        click.option(
+            "--color",
+            type=click.Choice(["auto", "always", "never"]),
+            default="auto",
+            help="colour on a terminal",
+        ),
+        click.option(
+            "-o", "--output", metavar="FILE", help="write there; .json, .csv and .md choose the format"
+        ),
         click.option("--json", "as_json", is_flag=True, help="short for --format json"),
-        click.option("--format", "form", type=click.Choice(["text", "json", "csv", "markdown"]), help="default: text"),
+        click.option(
+            "--format", "form", type=click.Choice(["text", "json", "csv", "markdown"]), help="default: text"
+        ),
     ):
         command = option(command)
     return command
@@ -130,7 +145,9 @@ def _changes(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]
     for value in values:
         key, equals, new = value.partition("=")
         if not equals or not key.strip() or not new.strip():
-            raise UsageError(f"--set takes KEY=VALUE, not '{shown(value)}'", "Try --set memory.bandwidth_gb_per_s=4000")
+            raise UsageError(
+                f"--set takes KEY=VALUE, not '{shown(value)}'", "Try --set memory.bandwidth_gb_per_s=4000"
+            )
         changes[key.strip()] = new.strip()
     return changes
 
@@ -146,5 +163,5 @@ def named_gpus(text: str | None) -> list[str]:
 
 
 def defaults_of(**named: tuple[str | None, str]) -> tuple[str, ...]:
-    """What the user left out, for the report: defaults_of(gpu=(None, "h100")) -> ("gpu h100",)."""
+    """What the user left out, for the report: GPU=(None, "h100") becomes "GPU h100"."""
     return tuple(f"{name} {default}" for name, (given, default) in named.items() if given is None)

@@ -39,7 +39,9 @@ class Output(NamedTuple):
         return self.output not in (None, "-")
 
 
-def emit(output: Output, records: Callable[[], Sequence[Record]], page: Callable[[], object], several: bool = False) -> None:
+def emit(
+    output: Output, records: Callable[[], Sequence[Record]], page: Callable[[], object], several: bool = False
+) -> None:
     """Write a finished result.
 
     Args:
@@ -88,7 +90,9 @@ def write(output: Output, text: str) -> None:
     except OSError as error:
         if os.path.exists(partial):
             os.unlink(partial)
-        raise UsageError(f"-o {path}: cannot be written: {error.strerror}", "Name a file in a folder that exists") from None
+        raise UsageError(
+            f"-o {path}: cannot be written: {error.strerror}", "Name a file in a folder that exists"
+        ) from None
 
 
 def _coloured(output: Output) -> bool:

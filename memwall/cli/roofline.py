@@ -71,6 +71,10 @@ def show(output: Output, rows: list[RooflineReport | tuple[str, NotAvailable]]) 
         return [view.record(row) if isinstance(row, RooflineReport) else error_record(*row) for row in rows]
 
     def page() -> object:
-        return view.page(rows[0]) if isinstance(rows[0], RooflineReport) and len(rows) == 1 else view.compare_page(rows)
+        return (
+            view.page(rows[0])
+            if isinstance(rows[0], RooflineReport) and len(rows) == 1
+            else view.compare_page(rows)
+        )
 
     emit(output, records, page, several=len(rows) > 1)

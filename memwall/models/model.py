@@ -100,7 +100,7 @@ _MLPS = {"gated": GatedMlp, "experts": Experts}
 class Layers(NamedTuple):
     """So many equal layers."""
 
-    count: int
+    repeats: int
     attention: Attention
     mlp: Mlp
 
@@ -121,7 +121,7 @@ class Model(NamedTuple):
     @property
     def layer_count(self) -> int:
         """All layers."""
-        return sum(group.count for group in self.layers)
+        return sum(group.repeats for group in self.layers)
 
 
 def load(name: str) -> Model:

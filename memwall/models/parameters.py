@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from memwall.models.model import Attention, Experts, GatedMlp, GroupedAttention, LatentAttention, Layers, Mlp, Model
+from memwall.models.model import (
+    Attention,
+    Experts,
+    GatedMlp,
+    GroupedAttention,
+    LatentAttention,
+    Layers,
+    Mlp,
+    Model,
+)
 
 
 class Parameters(NamedTuple):
@@ -25,8 +34,8 @@ def count(model: Model) -> Parameters:
     """
     table = model.vocab_size * model.hidden_size
     head = 0 if model.tied_embeddings else table
-    layers = sum(group.count * _layer(model, group, active=False) for group in model.layers)
-    running = sum(group.count * _layer(model, group, active=True) for group in model.layers)
+    layers = sum(group.repeats * _layer(model, group, active=False) for group in model.layers)
+    running = sum(group.repeats * _layer(model, group, active=True) for group in model.layers)
     return Parameters(
         total=table + head + model.hidden_size + layers,
         active=table + model.hidden_size + running,
@@ -36,7 +45,11 @@ def count(model: Model) -> Parameters:
 
 def _layer(model: Model, layers: Layers, active: bool) -> int:
     norms = model.norms_per_layer * model.hidden_size
-    return norms + attention_parameters(layers.attention, model.hidden_size) + _mlp(layers.mlp, model.hidden_size, active)
+    return (
+        norms
+        + attention_parameters(layers.attention, model.hidden_size)
+        + _mlp(layers.mlp, model.hidden_size, active)
+    )
 
 
 def attention_parameters(attention: Attention, hidden: int) -> int:

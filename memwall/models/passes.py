@@ -13,7 +13,7 @@ from memwall.program import Program
 class AttentionLayers(NamedTuple):
     """So many layers whose attention is the same."""
 
-    count: int
+    repeats: int
     attention: Attention
 
 
@@ -34,12 +34,14 @@ def attention_layers(model: Model) -> tuple[AttentionLayers, ...]:
     """The model's layers by kind of attention, full ones before windowed ones."""
     kinds: dict[Attention, int] = {}
     for group in model.layers:
-        kinds[group.attention] = kinds.get(group.attention, 0) + group.count
-    layers = [AttentionLayers(count, kind) for kind, count in kinds.items()]
+        kinds[group.attention] = kinds.get(group.attention, 0) + group.repeats
+    layers = [AttentionLayers(repeats, kind) for kind, repeats in kinds.items()]
     return tuple(sorted(layers, key=lambda layer: layer.attention.window is not None))
 
 
-def attention_program(kind: Attention, tokens: Tokens, precision: Precision, causal: bool, impl: str) -> Program:
+def attention_program(
+    kind: Attention, tokens: Tokens, precision: Precision, causal: bool, impl: str
+) -> Program:
     """One layer's attention over those tokens.
 
     Latent attention decodes absorbed, on the latent itself, and prefills un-absorbed, with K and V of

@@ -153,7 +153,9 @@ def attention(
     return standard if impl == "standard" else fuse(standard, "flash attention")
 
 
-def _three_kernels(q: Tensor, k: Tensor, v: Tensor, head_dim_v: Count, pairs: Count, precision: Precision) -> Program:
+def _three_kernels(
+    q: Tensor, k: Tensor, v: Tensor, head_dim_v: Count, pairs: Count, precision: Precision
+) -> Program:
     """Q K^T, softmax and P V, with S and P between them; `pairs` scores a head are computed."""
     batch, heads, seq_q, head_dim = q.shape
     keys = k.shape[-2]

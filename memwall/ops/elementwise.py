@@ -129,7 +129,9 @@ def _even_head(dims: Dims) -> Dims:
     from memwall.errors import UsageError
 
     if dims.get("head_dim", 0) % 2:
-        raise UsageError(f"rope turns pairs: head_dim must be even, not {dims['head_dim']}", "Try --head-dim 128")
+        raise UsageError(
+            f"rope turns pairs: head_dim must be even, not {dims['head_dim']}", "Try --head-dim 128"
+        )
     return dims
 
 

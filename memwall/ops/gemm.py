@@ -101,7 +101,9 @@ def grouped_gemm(experts: Count, m: Count, n: Count, k: Count, *, precision: Pre
     return _product("grouped_gemm", (experts,), m, n, k, precision)
 
 
-def _product(name: str, outer: tuple[Count, ...], m: Count, n: Count, k: Count, precision: Precision) -> Program:
+def _product(
+    name: str, outer: tuple[Count, ...], m: Count, n: Count, k: Count, precision: Precision
+) -> Program:
     a = Tensor("a", (*outer, m, k), precision.activation)
     b = Tensor("b", (*outer, n, k), precision.weight)
     c = Tensor("c", (*outer, m, n), precision.result)

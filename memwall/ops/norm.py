@@ -124,4 +124,6 @@ def _layernorm_kernel(x: Tensor, rows: Count, cols: Count, precision: Precision)
     weight = Tensor("weight", (cols,), precision.activation)
     bias = Tensor("bias", (cols,), precision.activation)
     y = Tensor("y", (rows, cols), precision.plain)
-    return Kernel("layernorm", (x, weight, bias), (y,), vector_flops=7 * rows * cols + 3 * rows, special_ops=rows)
+    return Kernel(
+        "layernorm", (x, weight, bias), (y,), vector_flops=7 * rows * cols + 3 * rows, special_ops=rows
+    )

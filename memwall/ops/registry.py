@@ -126,7 +126,9 @@ def resolve(op: Op, given: Mapping[str, int | None]) -> tuple[Dims, bool]:
     return {name: full[name] for name in op.dims if full[name] is not None}, defaulted
 
 
-def build(op: Op, dims: Dims, precision: Precision, causal: bool | None = None, impl: str | None = None) -> Program:
+def build(
+    op: Op, dims: Dims, precision: Precision, causal: bool | None = None, impl: str | None = None
+) -> Program:
     """The program of an operator of that full shape.
 
     Raises:
@@ -139,7 +141,9 @@ def build(op: Op, dims: Dims, precision: Precision, causal: bool | None = None, 
     if impl is not None:
         _check_setting(op, "impl", "--impl")
         if impl not in op.impls:
-            raise UsageError(f"{op.name} has no implementation '{impl}'", f"Choose from: {', '.join(op.impls)}")
+            raise UsageError(
+                f"{op.name} has no implementation '{impl}'", f"Choose from: {', '.join(op.impls)}"
+            )
         settings["impl"] = impl
     return op.build(**dims, **settings)
 
@@ -151,7 +155,9 @@ def flag(name: str) -> str:
 
 def _check_size(op: Op, name: str, value: int) -> None:
     if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= LARGEST_COUNT:
-        raise UsageError(f"{op.name}: {name} must be a whole number from 1 to 1e15, not {value!r:.40}", op.command())
+        raise UsageError(
+            f"{op.name}: {name} must be a whole number from 1 to 1e15, not {value!r:.40}", op.command()
+        )
 
 
 def _check_names(op: Op, dims: Dims) -> None:
@@ -159,7 +165,9 @@ def _check_names(op: Op, dims: Dims) -> None:
     unknown = [name for name in dims if name not in known]
     if unknown:
         has = ", ".join("--" + flag(d) for d in op.dims)
-        raise UsageError(f"{op.name} has no --{flag(unknown[0])}", f"Its shape is {has}; memwall op show {op.name}")
+        raise UsageError(
+            f"{op.name} has no --{flag(unknown[0])}", f"Its shape is {has}; memwall op show {op.name}"
+        )
     missing = [name for name in op.required if name not in dims]
     if missing:
         needs = ", ".join("--" + flag(d) for d in missing)

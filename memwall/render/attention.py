@@ -3,7 +3,14 @@
 from __future__ import annotations
 
 from memwall.errors import NotAvailable
-from memwall.render.bounds import bound_record, evidence_notes, evidence_record, intensity_text, mark, notes_section
+from memwall.render.bounds import (
+    bound_record,
+    evidence_notes,
+    evidence_record,
+    intensity_text,
+    mark,
+    notes_section,
+)
 from memwall.render.data import Record
 from memwall.render.page import Page, Section, Table, numbers
 from memwall.reports.attention import IMPLS, AttentionReport, Cost, LayerKind
@@ -27,7 +34,9 @@ def record(report: AttentionReport) -> Record:
         "standard": _cost_record(report.standard),
         "flash": _cost_record(report.flash),
         "traffic_reduction": report.traffic_reduction,
-        "layer_kinds": [{"layers": kind.count, **_kind_record(kind), **_traffic(kind)} for kind in report.kinds],
+        "layer_kinds": [
+            {"layers": kind.repeats, **_kind_record(kind), **_traffic(kind)} for kind in report.kinds
+        ],
         "defaults": list(report.defaults),
         **evidence_record(report.device, [report.standard.whole, report.flash.whole]),
         "notes": _notes(report),
@@ -44,7 +53,9 @@ def page(report: AttentionReport) -> Page:
         reduction = f"{significant(works[0].traffic_bytes / works[1].traffic_bytes, 3)}x"
         rows.append((f"traffic, {size}", *(format_bytes(work.traffic_bytes) for work in works), reduction))
     for size, scope in _scopes(report):
-        rows.append((f"FLOPs, {size}", *(format_flops(_at(cost, scope).work.flops) for cost in costs.values())))
+        rows.append(
+            (f"FLOPs, {size}", *(format_flops(_at(cost, scope).work.flops) for cost in costs.values()))
+        )
     wholes = [cost.whole for cost in costs.values()]
     rows.append(("arithmetic intensity", *(intensity_text(bound) for bound in wholes)))
     rows.append(("regime", *(bound.regime for bound in wholes)))
@@ -64,7 +75,11 @@ def compare_page(rows: list[Row]) -> Page:
     notes = [f"{_name(row)}: {note}" for row in rows for note in _row_notes(row)]
     facts = [*_facts(first), *_work_facts(first)]
     title = _title(first)
-    return [Section(title, Table(facts)), Section("Bound time of the pass", numbers(table, header)), *notes_section([*_shared_notes(first), *notes])]
+    return [
+        Section(title, Table(facts)),
+        Section("Bound time of the pass", numbers(table, header)),
+        *notes_section([*_shared_notes(first), *notes]),
+    ]
 
 
 def _compare_row(row: Row) -> tuple[str, ...]:
@@ -136,7 +151,11 @@ def _facts(report: AttentionReport) -> list[tuple[str, ...]]:
         heads += f" (values {first.head_dim_v})"
     if first.latent:
         heads = f"{first.heads} query heads on one latent of {first.head_dim}"
-    length = f"{tokens.seq_q} new of {tokens.seq_kv} tokens" if tokens.seq_q != tokens.seq_kv else f"{tokens.seq_kv} tokens"
+    length = (
+        f"{tokens.seq_q} new of {tokens.seq_kv} tokens"
+        if tokens.seq_q != tokens.seq_kv
+        else f"{tokens.seq_kv} tokens"
+    )
     return [("shape", heads), ("", f"{tokens.batch} x {length}")]
 
 
@@ -154,15 +173,28 @@ def _kinds_table(report: AttentionReport) -> Table:
     for kind in report.kinds:
         works = [kind.programs[impl].work for impl in IMPLS]
         window = "all" if kind.window is None else str(kind.window)
-        rows.append((str(kind.count), window, *(format_bytes(w.traffic_bytes) for w in works), format_flops(works[1].flops)))
-    return numbers(rows, ("layers", "keys seen", "standard, a layer", "flash, a layer", "flash FLOPs, a layer"))
+        rows.append(
+            (
+                str(kind.repeats),
+                window,
+                *(format_bytes(w.traffic_bytes) for w in works),
+                format_flops(works[1].flops),
+            )
+        )
+    return numbers(
+        rows, ("layers", "keys seen", "standard, a layer", "flash, a layer", "flash FLOPs, a layer")
+    )
 
 
 def _shared_notes(report: AttentionReport) -> list[str]:
     notes = [f"by default: {', '.join(report.defaults)}"] if report.defaults else []
-    notes.append("flash is its compulsory floor: Q, K, V and O once; a real kernel re-reads K and V, mostly from L2")
+    notes.append(
+        "flash is its compulsory floor: Q, K, V and O once; a real kernel re-reads K and V, mostly from L2"
+    )
     if report.causal:
-        notes.append("causal: flash's FLOPs count the visible pairs exactly; standard computes and moves the whole square")
+        notes.append(
+            "causal: flash counts the visible pairs exactly; standard computes and moves the whole square"
+        )
     if len(report.kinds) > 1:
         notes.append("a head and a layer are of the first kind of layer below; the pass has them all")
     if report.kinds[0].heads != report.kinds[0].kv_heads:
@@ -171,4 +203,7 @@ def _shared_notes(report: AttentionReport) -> list[str]:
 
 
 def _notes(report: AttentionReport) -> list[str]:
-    return [*_shared_notes(report), *evidence_notes(report.device, [report.standard.whole, report.flash.whole])]
+    return [
+        *_shared_notes(report),
+        *evidence_notes(report.device, [report.standard.whole, report.flash.whole]),
+    ]

@@ -44,7 +44,8 @@ def evidence_record(device: Device, bounds: Sequence[Bound]) -> Record:
     return {
         "assumed": list(device.assumed),
         "weak_sources": [
-            {"key": constant.key, "kind": constant.kind, "source": constant.source} for constant in weak(bounds)
+            {"key": constant.key, "kind": constant.kind, "source": constant.source}
+            for constant in weak(bounds)
         ],
     }
 
@@ -68,11 +69,15 @@ def evidence_notes(device: Device, bounds: Sequence[Bound]) -> list[str]:
     for constant in weak(bounds):
         source = "set by you" if constant.kind == "assumed" else f"recalled, not checked: {constant.source}"
         notes.append(f"* rests on {constant.key}, {source}")
-    scaled_peaks = {c.key: c for b in bounds for c in b.rests_on if c.note and c.key.split(".")[0] in ("matrix", "vector")}
+    scaled_peaks = {
+        c.key: c for b in bounds for c in b.rests_on if c.note and c.key.split(".")[0] in ("matrix", "vector")
+    }
     notes += [f"{key} is taken {constant.note}" for key, constant in scaled_peaks.items()]
     unknown = sorted({engine for bound in bounds for engine in bound.unknown})
     if unknown:
-        notes.append(f"the rate of {' and '.join(unknown)} work is not published: left out, and the bound still holds")
+        notes.append(
+            f"the rate of {' and '.join(unknown)} work is not published: left out, and the bound still holds"
+        )
     return notes
 
 

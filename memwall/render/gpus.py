@@ -20,9 +20,21 @@ from memwall.units import (
     to_si,
 )
 
-GROUPS = (
-    "matrix vector special memory l2 memory_side_cache unit clocks latency links power silicon measured".split()
-)
+GROUPS = [
+    "matrix",
+    "vector",
+    "special",
+    "memory",
+    "l2",
+    "memory_side_cache",
+    "unit",
+    "clocks",
+    "latency",
+    "links",
+    "power",
+    "silicon",
+    "measured",
+]
 SOURCES = ("seen", "recalled", "derived", "measured", "assumed")
 
 
@@ -100,7 +112,10 @@ def compare_page(devices: Sequence[Device]) -> Page:
         ("capacity", *(_label(device) for device in devices)),
         ("bandwidth", *(format_bytes_per_s(d.bandwidth.value) + _mark(d.bandwidth) for d in devices)),
         *((f"{dtype} peak", *(_peak_text(device, dtype) for device in devices)) for dtype in dtypes),
-        *((f"{dtype} ridge, FLOP/B", *(_ridge_text(device, dtype) for device in devices)) for dtype in dtypes),
+        *(
+            (f"{dtype} ridge, FLOP/B", *(_ridge_text(device, dtype) for device in devices))
+            for dtype in dtypes
+        ),
         ("L2", *(scaled_binary(d.l2_bytes) if d.l2_bytes else "-" for d in devices)),
         ("compute units", *(str(device.units or "-") for device in devices)),
         ("NVLink, one way", *(_link_text(device, "nvlink") for device in devices)),
@@ -115,7 +130,11 @@ def _headline(device: Device) -> list[tuple[str, ...]]:
     return [
         ("vendor", data["vendor"], f"{device.architecture}, {data['year']}, {data['status']}"),
         ("memory", _label(device), data["memory"]["type"]),
-        ("bandwidth", format_bytes_per_s(bandwidth.value) + _mark(bandwidth), f"{bandwidth.key}, {bandwidth.kind}"),
+        (
+            "bandwidth",
+            format_bytes_per_s(bandwidth.value) + _mark(bandwidth),
+            f"{bandwidth.key}, {bandwidth.kind}",
+        ),
         ("compute units", str(device.units or "-"), (data.get("unit") or {}).get("kind", "")),
         ("also called", ", ".join(data.get("aliases") or ["-"])),
     ]
@@ -137,7 +156,9 @@ def _group_sections(group: str, data: Any) -> list[Section]:
     if isinstance(data, list):
         return [section for item in data for section in _group_sections(group, item)]
     if "source" not in data:
-        return [section for name, item in data.items() for section in _group_sections(f"{group}: {name}", item)]
+        return [
+            section for name, item in data.items() for section in _group_sections(f"{group}: {name}", item)
+        ]
     rows = [(key, value) for key, value in _leaves(data) if key != "source"]
     rows += [("source", _source_text(entry)) for entry in data["source"]]
     return [Section(group, Table(rows))]

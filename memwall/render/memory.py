@@ -35,7 +35,9 @@ def products(standards: Sequence[Mapping[str, Any]], devices: Sequence[Device]) 
     found = []
     for standard in standards:
         matching = [d for d in devices if d.data["memory"]["type"] in standard["match"]]
-        found += [Product(standard, device) for device in sorted(matching, key=lambda d: (d.data["year"], d.name))]
+        found += [
+            Product(standard, device) for device in sorted(matching, key=lambda d: (d.data["year"], d.name))
+        ]
     return found
 
 
@@ -45,7 +47,9 @@ def records(products: Sequence[Product]) -> list[Record]:
         {
             "gpu": product.device.name,
             "standard": product.standard["name"],
-            "standard_pin_rate_bits_per_s": to_si("pin_rate_gbit_per_s", product.standard["pin_rate_gbit_per_s"]),
+            "standard_pin_rate_bits_per_s": to_si(
+                "pin_rate_gbit_per_s", product.standard["pin_rate_gbit_per_s"]
+            ),
             "pin_rate_bits_per_s": None if product.pin_rate is None else product.pin_rate * GIGA,
             "stacks": product.stacks,
             "standard_stack_bandwidth_bytes_per_s": _standard_stack(product.standard),
@@ -81,10 +85,13 @@ def _table(group: Sequence[Product]) -> Table:
             (
                 product.device.name,
                 "-" if rate is None else f"{rate:g}",
-                "-" if rate is None else f"{significant(100 * rate / product.standard['pin_rate_gbit_per_s'], 3)} %",
+                "-"
+                if rate is None
+                else f"{significant(100 * rate / product.standard['pin_rate_gbit_per_s'], 3)} %",
                 "-" if product.stacks is None else str(product.stacks),
                 "-" if stack is None else significant(stack / GIGA),
-                significant(product.device.bandwidth.value / GIGA) + (" *" if product.device.bandwidth.weak else ""),
+                significant(product.device.bandwidth.value / GIGA)
+                + (" *" if product.device.bandwidth.weak else ""),
             )
         )
     header = ("product", "Gbit/s a pin", "of maximum", "stacks", "GB/s a stack", "GB/s in all")

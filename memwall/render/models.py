@@ -35,7 +35,7 @@ def record(model: Model) -> Record:
 def kv_bytes_per_token(model: Model, windowed: bool) -> int:
     """Cache that one more token adds in 16 bits [B]; layers with a full window add none unless `windowed`."""
     return sum(
-        group.count * group.attention.cached_elements * KV_BYTES
+        group.repeats * group.attention.cached_elements * KV_BYTES
         for group in model.layers
         if windowed or group.attention.window is None
     )
@@ -68,14 +68,18 @@ def show_page(model: Model) -> Page:
     facts = [
         ("parameters", f"{parameters.total:,}", format_parameters(parameters.total)),
         ("active a token", f"{parameters.active:,}", "without the input embedding"),
-        ("embedding", f"{parameters.embedding:,}", "tied to the head" if model.tied_embeddings else "the head is as large"),
+        (
+            "embedding",
+            f"{parameters.embedding:,}",
+            "tied to the head" if model.tied_embeddings else "the head is as large",
+        ),
         ("hidden size", f"{model.hidden_size:,}"),
         ("vocabulary", f"{model.vocab_size:,}"),
         ("KV cache a token", f"{growth:,} B", "16-bit"),
     ]
     if growth != everywhere:
         facts.append(("while windows fill", f"{everywhere:,} B", "every layer still grows"))
-    rows = [(str(g.count), _attention_text(g.attention), _mlp_text(g.mlp)) for g in model.layers]
+    rows = [(str(g.repeats), _attention_text(g.attention), _mlp_text(g.mlp)) for g in model.layers]
     layers = Table(rows, ("layers", "attention", "MLP"), frozenset({0}))
     return [Section(f"{model.title} ({model.name})", Table(facts)), Section("Layers", layers)]
 
@@ -84,7 +88,7 @@ def _group_record(group: Layers) -> Record:
     attention = {"kind": "latent" if isinstance(group.attention, LatentAttention) else "grouped"}
     mlp = {"kind": "experts" if isinstance(group.mlp, Experts) else "gated"}
     return {
-        "count": group.count,
+        "layers": group.repeats,
         "attention": {**attention, **group.attention._asdict()},
         "mlp": {**mlp, **group.mlp._asdict()},
     }
@@ -103,5 +107,3 @@ def _mlp_text(mlp: Mlp) -> str:
         shared = f" + shared {mlp.shared_width}" if mlp.shared_width else ""
         return f"{mlp.experts_per_token} of {mlp.experts} experts of {mlp.width}{shared}"
     return f"gated, width {mlp.width}"
-
-

@@ -28,7 +28,9 @@ def record(op: Op) -> Record:
 
 def list_page(ops: Sequence[Op]) -> Page:
     """Every operator, one row each."""
-    rows = [(op.name, " ".join(f"--{flag(d)}" for d in op.required), _optional(op), summary(op)) for op in ops]
+    rows = [
+        (op.name, " ".join(f"--{flag(d)}" for d in op.required), _optional(op), summary(op)) for op in ops
+    ]
     return [Section("", Table(rows, ("op", "required", "optional", "what it does")))]
 
 

@@ -56,13 +56,23 @@ def page(report: RooflineReport) -> Page:
     bound = report.bound
     sections = [Section(_heading(report), Table(_facts(report)))]
     terms = [(*term_texts(term), "<- limits" if term is bound.limiting else "") for term in bound.terms]
-    sections.append(Section("Terms", Table(terms, ("term", "work", "rate", "time", ""), frozenset({1, 2, 3}))))
+    sections.append(
+        Section("Terms", Table(terms, ("term", "work", "rate", "time", ""), frozenset({1, 2, 3})))
+    )
     if len(report.kernels) > 1:
         rows = [
-            (name, format_flops(each.work.flops), format_bytes(each.work.traffic_bytes), each.limited_by, format_seconds(each.time_s))
+            (
+                name,
+                format_flops(each.work.flops),
+                format_bytes(each.work.traffic_bytes),
+                each.limited_by,
+                format_seconds(each.time_s),
+            )
             for name, each in report.kernels
         ]
-        sections.append(Section("Kernels", numbers(rows, ("kernel", "FLOPs", "traffic", "limited by", "bound"))))
+        sections.append(
+            Section("Kernels", numbers(rows, ("kernel", "FLOPs", "traffic", "limited by", "bound")))
+        )
     if report.advice:
         sections.append(Section(f"Next steps ({report.regime})", Lines(_steps(report.advice))))
     return [*sections, *notes_section(_notes(report))]
@@ -111,7 +121,11 @@ def _row_notes(row: Row) -> list[str]:
 def _case_heading(report: RooflineReport) -> str:
     shape = f"  {report.case.shape_text}" if report.case else ""
     impl = f"  {report.case.impl}" if report.case and report.case.impl else ""
-    mask = "" if not report.case or report.case.causal is None else ("  causal" if report.case.causal else "  no mask")
+    mask = (
+        ""
+        if not report.case or report.case.causal is None
+        else ("  causal" if report.case.causal else "  no mask")
+    )
     return f"{report.op}{shape}  {report.formats.text}{impl}{mask}"
 
 
@@ -121,7 +135,11 @@ def _heading(report: RooflineReport) -> str:
 
 def _work_facts(report: RooflineReport) -> list[tuple[str, ...]]:
     work = report.bound.work
-    split = f"read {format_bytes(work.read_bytes)}, written {format_bytes(work.written_bytes)}" if report.case else ""
+    split = (
+        f"read {format_bytes(work.read_bytes)}, written {format_bytes(work.written_bytes)}"
+        if report.case
+        else ""
+    )
     return [
         ("FLOPs", format_flops(work.flops)),
         ("traffic", format_bytes(work.traffic_bytes), split),
@@ -139,7 +157,9 @@ def _facts(report: RooflineReport) -> list[tuple[str, ...]]:
         ("bound time", format_seconds(bound.time_s) + mark([bound])),
     ]
     if len(report.kernels) > 1:
-        rows.append(("kernels in turn", format_seconds(report.kernels_bound_time_s), "the sum of their own bounds"))
+        rows.append(
+            ("kernels in turn", format_seconds(report.kernels_bound_time_s), "the sum of their own bounds")
+        )
     return rows
 
 

@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from memwall.render.page import Lines, Page, Table
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table as RichTable
 
 
 def render(page: Page, *, force: bool = False) -> None:
@@ -23,24 +29,28 @@ def render(page: Page, *, force: bool = False) -> None:
             _lines(console, body)
 
 
-def _lines(console: object, body: Lines) -> None:
+def _lines(console: Console, body: Lines) -> None:
     from rich.padding import Padding
     from rich.text import Text
 
     for line in body.lines:
-        console.print(Padding(Text(line), (0, 0, 0, 2)))  # type: ignore[attr-defined]
+        console.print(Padding(Text(line), (0, 0, 0, 2)))
 
 
-def _table(table: Table) -> object:
+def _table(table: Table) -> RichTable:
     from rich import box
-    from rich.table import Table as RichTable
+    from rich.table import Table as RichTable  # noqa: F811 - above for the type checker only
     from rich.text import Text
 
-    drawn = RichTable(box=box.SIMPLE_HEAD if table.header else None, show_header=bool(table.header), pad_edge=False)
+    drawn = RichTable(
+        box=box.SIMPLE_HEAD if table.header else None, show_header=bool(table.header), pad_edge=False
+    )
     for index in range(table.columns):
         name = table.header[index] if table.header else ""
         style = "cyan" if index == 0 else None
-        drawn.add_column(name, justify="right" if index in table.right else "left", style=style, overflow="fold")
+        drawn.add_column(
+            name, justify="right" if index in table.right else "left", style=style, overflow="fold"
+        )
     for row in table.rows:
         drawn.add_row(*(Text(cell) for cell in row))
     return drawn

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from memwall import hardware
-from memwall.dtypes import find as find_dtype
 from memwall.errors import UsageError
 from memwall.hardware import Device
 from memwall.models.model import Attention, LatentAttention, Model
@@ -36,7 +35,7 @@ class Cost(NamedTuple):
 class LayerKind(NamedTuple):
     """Layers whose attention is the same, and what one of them costs."""
 
-    count: int
+    repeats: int
     heads: int
     kv_heads: int
     head_dim: int
@@ -69,7 +68,7 @@ class AttentionReport(NamedTuple):
     @property
     def layers(self) -> int:
         """Layers in the pass."""
-        return sum(kind.count for kind in self.kinds)
+        return sum(kind.repeats for kind in self.kinds)
 
 
 def attention(
@@ -100,7 +99,7 @@ def attention(
         NotAvailable: the device has no peak for that format.
     """
     device = gpu if isinstance(gpu, Device) else hardware.load(gpu, changes)
-    formats = Formats(find_dtype(dtype).name, kv=find_dtype(kv_dtype).name if kv_dtype else None)
+    formats = Formats.named(dtype, kv=kv_dtype)
     given = {name: value for name, value in shape.items() if value is not None}
     if model is None:
         tokens, kinds, masked = _of_shape(given, formats, causal)
@@ -110,8 +109,8 @@ def attention(
         tokens = _tokens(loaded, given)
         masked = (not tokens.decoding) if causal is None else causal
         kinds = _of_model(loaded, tokens, formats, masked)
-    costs = (_cost(impl, kinds, tokens, device) for impl in IMPLS)
-    return AttentionReport(device, loaded, tokens, kinds, formats, masked, *costs, defaults=defaults)
+    standard, flash = (_cost(impl, kinds, tokens, device) for impl in IMPLS)
+    return AttentionReport(device, loaded, tokens, kinds, formats, masked, standard, flash, defaults)
 
 
 def _of_shape(
@@ -124,7 +123,14 @@ def _of_shape(
     case = Case(operator, dims, formats, masked)
     programs = {impl: case._replace(impl=impl).program for impl in IMPLS}
     kind = LayerKind(
-        1, dims["heads"], dims["kv_heads"], dims["head_dim"], dims["head_dim_v"], dims.get("window"), False, programs
+        1,
+        dims["heads"],
+        dims["kv_heads"],
+        dims["head_dim"],
+        dims["head_dim_v"],
+        dims.get("window"),
+        False,
+        programs,
     )
     return Tokens(dims["batch"], dims["seq_q"], dims["seq_kv"]), (kind,), masked
 
@@ -134,9 +140,14 @@ def _tokens(model: Model, given: Mapping[str, int]) -> Tokens:
     allowed = {"batch", "seq", "seq_q", "seq_kv"}
     extra = next((name for name in given if name not in allowed), None)
     if extra:
-        raise UsageError(f"--{registry.flag(extra)} comes from the model {model.name}", "Leave it out, or leave out --model")
+        raise UsageError(
+            f"--{registry.flag(extra)} comes from the model {model.name}",
+            "Leave it out, or leave out --model",
+        )
     if not given.keys() - {"batch"}:
-        raise UsageError("attention needs --seq", f"For example: memwall attention --model {model.name} --seq 8192")
+        raise UsageError(
+            "attention needs --seq", f"For example: memwall attention --model {model.name} --seq 8192"
+        )
     probe = {"heads": 1, "head_dim": 1, **given}  # the lengths follow the operator's own rules
     dims, _ = registry.resolve(registry.find("attention"), probe)
     return Tokens(dims["batch"], dims["seq_q"], dims["seq_kv"])
@@ -145,17 +156,21 @@ def _tokens(model: Model, given: Mapping[str, int]) -> Tokens:
 def _of_model(model: Model, tokens: Tokens, formats: Formats, causal: bool) -> tuple[LayerKind, ...]:
     kinds = []
     masked = causal or tokens.decoding  # one token sees all before it, masked or not
-    for count, kind in attention_layers(model):
+    for repeats, kind in attention_layers(model):
         _check_window(kind.window, masked)
         programs = {impl: attention_program(kind, tokens, formats.precision, masked, impl) for impl in IMPLS}
-        kinds.append(_kind(count, kind, tokens, programs))
+        kinds.append(_kind(repeats, kind, tokens, programs))
     return tuple(kinds)
 
 
-def _kind(count: int, kind: Attention, tokens: Tokens, programs: Mapping[str, Program]) -> LayerKind:
+def _kind(repeats: int, kind: Attention, tokens: Tokens, programs: Mapping[str, Program]) -> LayerKind:
     if isinstance(kind, LatentAttention) and tokens.decoding:
-        return LayerKind(count, kind.heads, 1, kind.cached_elements, kind.kv_lora_rank, kind.window, True, programs)
-    return LayerKind(count, kind.heads, kind.kv_heads, kind.head_dim, kind.head_dim_v, kind.window, False, programs)
+        return LayerKind(
+            repeats, kind.heads, 1, kind.cached_elements, kind.kv_lora_rank, kind.window, True, programs
+        )
+    return LayerKind(
+        repeats, kind.heads, kind.kv_heads, kind.head_dim, kind.head_dim_v, kind.window, False, programs
+    )
 
 
 def _check_window(window: int | None, masked: bool) -> None:
@@ -171,10 +186,8 @@ def _cost(impl: str, kinds: tuple[LayerKind, ...], tokens: Tokens, device: Devic
     kernels_time_s = 0.0
     for kind in kinds:
         program = kind.programs[impl]
-        whole = whole + program.work.times(kind.count)
-        kernels_time_s += kind.count * sum(each.time_s for _, each in kernel_bounds(program, device))
+        whole = whole + program.work.times(kind.repeats)
+        kernels_time_s += kind.repeats * sum(each.time_s for _, each in kernel_bounds(program, device))
     layer = kinds[0].programs[impl].work
     head = layer.share(kinds[0].heads * tokens.batch)
     return Cost(bound(whole, device), bound(layer, device), bound(head, device), kernels_time_s)
-
-

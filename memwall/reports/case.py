@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from memwall.dtypes import Precision, precision
+from memwall.dtypes import Precision, find, precision
 from memwall.hardware import Device
 from memwall.ops import registry
 from memwall.program import Program
@@ -23,6 +23,17 @@ class Formats(NamedTuple):
     kv: str | None = None
     out: str | None = None
 
+    @classmethod
+    def named(
+        cls, dtype: str, weight: str | None = None, kv: str | None = None, out: str | None = None
+    ) -> Formats:
+        """The formats under their own names, whatever the spelling.
+
+        Raises:
+            UnknownName: with the nearest formats.
+        """
+        return cls(find(dtype).name, *(find(name).name if name else None for name in (weight, kv, out)))
+
     @property
     def precision(self) -> Precision:
         """The formats of each kind of operand."""
@@ -32,7 +43,9 @@ class Formats(NamedTuple):
     def text(self) -> str:
         """For people: bf16, weights int4-g128."""
         parts = [self.dtype]
-        parts += [f"{what} {name}" for what, name in zip(("weights", "KV", "output"), self[1:], strict=True) if name]
+        parts += [
+            f"{what} {name}" for what, name in zip(("weights", "KV", "output"), self[1:], strict=True) if name
+        ]
         return ", ".join(parts)
 
 

@@ -115,26 +115,38 @@ def roofline(
         NotAvailable: the device has no peak for that format.
     """
     device = gpu if isinstance(gpu, Device) else hardware.load(gpu, changes)
-    formats = Formats(*(find_dtype(name).name if name else None for name in (dtype, weight_dtype, kv_dtype, out_dtype)))
+    formats = Formats.named(dtype, weight_dtype, kv_dtype, out_dtype)
     if op is None:
         return _of_counts(device, formats, flops, bytes, defaults)
     if flops is not None or bytes is not None:
-        raise UsageError("--flops and --bytes describe a kernel by themselves: leave out --op", "Or leave out both")
+        raise UsageError(
+            "--flops and --bytes describe a kernel by themselves: leave out --op", "Or leave out both"
+        )
     case, defaulted = _case(op, shape, formats, causal, impl)
     notes = defaults + ((f"shape {case.shape_text}",) if defaulted else ())
     program = case.program
     return RooflineReport(
-        device, case.op.name, formats, bound(program.work, device), kernel_bounds(program, device), case, notes
+        device,
+        case.op.name,
+        formats,
+        bound(program.work, device),
+        kernel_bounds(program, device),
+        case,
+        notes,
     )
 
 
-def _case(op: str, shape: Mapping[str, int | None], formats: Formats, causal: bool | None, impl: str | None) -> tuple[Case, bool]:
+def _case(
+    op: str, shape: Mapping[str, int | None], formats: Formats, causal: bool | None, impl: str | None
+) -> tuple[Case, bool]:
     operator = registry.find(op)
     dims, defaulted = registry.resolve(operator, shape)
     if operator.name == "attention":
         causal = attention_is_causal(dims, causal)
         if "window" in dims and not causal:
-            raise UsageError("attention: a window counts back from each query, so it needs a causal mask", "Add --causal")
+            raise UsageError(
+                "attention: a window counts back from each query, so it needs a causal mask", "Add --causal"
+            )
     return Case(operator, dims, formats, causal, impl), defaulted
 
 
@@ -147,9 +159,13 @@ def _of_counts(
             "Try --op gemv, or --flops 4.2e12 --bytes 1.6e10",
         )
     if not flops and not traffic:
-        raise UsageError("a kernel with no FLOPs and no bytes takes no time", "Try --flops 4.2e12 --bytes 1.6e10")
+        raise UsageError(
+            "a kernel with no FLOPs and no bytes takes no time", "Try --flops 4.2e12 --bytes 1.6e10"
+        )
     engine = find_dtype(formats.dtype).engine
     if flops and engine is None:
-        raise NotAvailable(f"no engine computes in {formats.dtype}: it is a storage format", "Try --dtype bf16")
+        raise NotAvailable(
+            f"no engine computes in {formats.dtype}: it is a storage format", "Try --dtype bf16"
+        )
     work = Work(traffic, 0, {engine: flops} if flops and engine else {}, 0, 0)
     return RooflineReport(device, "kernel", formats, bound(work, device), (), None, defaults)

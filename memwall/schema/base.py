@@ -50,7 +50,9 @@ class Sourced(Strict):
 
     @model_validator(mode="after")
     def _covered(self) -> Sourced:
-        known = set(type(self).model_fields) | {k for v in self.__dict__.values() if isinstance(v, dict) for k in v}
+        known = set(type(self).model_fields) | {
+            k for v in self.__dict__.values() if isinstance(v, dict) for k in v
+        }
         for source in self.source:
             unknown = [key for key in source.keys or () if key not in known]
             if unknown:
@@ -58,7 +60,11 @@ class Sourced(Strict):
         if not any(source.keys is None for source in self.source):
             named = {key for source in self.source for key in source.keys or ()}
             bare = [key for key, value in self if key != "source" and value is not None and key not in named]
-            bare = [key for key in bare if not (isinstance(self.__dict__[key], dict) and set(self.__dict__[key]) <= named)]
+            bare = [
+                key
+                for key in bare
+                if not (isinstance(self.__dict__[key], dict) and set(self.__dict__[key]) <= named)
+            ]
             if bare:
                 raise ValueError(f"no source covers {', '.join(bare)}")
         return self
@@ -90,7 +96,9 @@ def _advice(model: type[BaseModel], error: Any, text: str, where: str) -> FileEr
         allowed = f"Did you mean '{near[0]}'?" if near else f"Allowed there: {', '.join(sorted(known))}"
         return FileError(f"{where}:{line}: unknown key '{shown(key, 80)}'", allowed)
     if error["type"] == "missing":
-        return FileError(f"{where}:{line}: the key '{key}' is missing", "See hardware/README.md or configs/README.md")
+        return FileError(
+            f"{where}:{line}: the key '{key}' is missing", "See hardware/README.md or configs/README.md"
+        )
     problem = error["msg"].removeprefix("Value error, ")
     return FileError(f"{where}:{line}: {key}: {problem}", f"It reads {shown(error['input'])!r}")
 

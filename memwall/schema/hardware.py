@@ -169,7 +169,7 @@ class Hardware(Strict):
 
     name: Name
     title: str = Field(max_length=80)
-    aliases: list[str] = []
+    aliases: list[str] = Field(default_factory=list)
     vendor: str
     architecture: str
     chip: str | None = None
@@ -188,8 +188,8 @@ class Hardware(Strict):
     links: dict[str, Link] | None = None
     power: Power | None = None
     silicon: Silicon | None = None
-    features: list[str] = []
+    features: list[str] = Field(default_factory=list)
     measured: list[Measured] | None = None
     note: str | None = None
-    assumed: list[str] = []
-    exceptions: list[Unchecked] = []
+    assumed: list[str] = Field(default_factory=list)
+    exceptions: list[Unchecked] = Field(default_factory=list)

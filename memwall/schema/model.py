@@ -80,7 +80,7 @@ class ModelFile(Strict):
 
     name: Name
     title: str = Field(max_length=80)
-    aliases: list[str] = []
+    aliases: list[str] = Field(default_factory=list)
     hidden_size: Whole
     vocab_size: Whole
     tied_embeddings: bool
