@@ -195,7 +195,7 @@ def _registers(case: Case, now: Bound, device: Device) -> Step | None:
     return Step(
         "registers",
         f"A {TILE_M}x{TILE_N} tile holds {scaled_binary(held)} of fp32 sums, of {registers:g} KiB of "
-        "registers a compute unit: larger tiles need warps that share them, spilling costs more than it gains",
+        "registers a unit: larger tiles need warps that share them, and spilling costs more than it gains",
     )
 
 

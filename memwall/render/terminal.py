@@ -39,7 +39,7 @@ def _lines(console: Console, body: Lines) -> None:
 
 def _table(table: Table) -> RichTable:
     from rich import box
-    from rich.table import Table as RichTable  # noqa: F811 - above for the type checker only
+    from rich.table import Table as RichTable
     from rich.text import Text
 
     drawn = RichTable(
