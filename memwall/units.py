@@ -54,10 +54,11 @@ def parse_count(text: str, name: str, least: int = 1) -> int:
     Raises:
         UsageError: not a whole number, below `least`, or beyond 1e15.
     """
-    number = parse_number(text, name)
-    if number != math.floor(number) or number < least:
+    number = _number(text)
+    if number is None or number != math.floor(number) or not least <= number <= LARGEST_COUNT:
         raise UsageError(
-            f"{name} must be a whole number of at least {least}, not '{shown(text)}'", f"Try {name} 4096"
+            f"{name} must be a whole number from {least} to {_short(LARGEST_COUNT)}, not '{shown(text)}'",
+            f"Write it like {name} 4096, 4e3 or 2^12",
         )
     return int(number)
 
@@ -68,15 +69,25 @@ def parse_number(text: str, name: str, largest: float = LARGEST_COUNT) -> int | 
     Raises:
         UsageError: not a number, negative, NaN, infinite, or beyond `largest`.
     """
-    try:
-        number = _read(text.strip())
-    except (ValueError, OverflowError):
-        raise UsageError(f"{name} must be a number, not '{shown(text)}'", f"Try {name} 4096") from None
-    if not 0 <= number <= largest:
+    number = _number(text)
+    if number is None or not 0 <= number <= largest:
         raise UsageError(
-            f"{name} must lie between 0 and {largest:.0e}, not '{shown(text)}'", f"Try {name} 4096"
+            f"{name} must be a number from 0 to {_short(largest)}, not '{shown(text)}'",
+            f"Write it like {name} 4.2e12 or 2^30",
         )
     return int(number) if number == math.floor(number) else number
+
+
+def _number(text: str) -> int | float | None:
+    """The finite number that a text means, if it means one."""
+    try:
+        return _read(text.strip())
+    except (ValueError, OverflowError):
+        return None
+
+
+def _short(number: float) -> str:
+    return f"{number:.0e}".replace("e+", "e")
 
 
 def _read(text: str) -> int | float:
@@ -84,7 +95,10 @@ def _read(text: str) -> int | float:
         raise ValueError(text)
     base, caret, exponent = text.partition("^")
     if caret:
-        return int(int(base) ** min(int(exponent), 99))
+        power = min(int(exponent), 99)
+        if power < 0:
+            raise ValueError(text)
+        return int(int(base) ** power)
     try:
         return int(text)
     except ValueError:

@@ -9,12 +9,13 @@ from __future__ import annotations
 import os
 import sys
 from importlib import import_module
+from io import TextIOWrapper
 from typing import NoReturn
 
 import click
 
 import memwall
-from memwall.errors import MemwallError, UnknownName, nearest, shown
+from memwall.errors import MemwallError, UnknownName
 
 EXIT_CODES = """\b
 Exit codes:
@@ -86,20 +87,37 @@ def cli() -> None:
 def run(args: list[str] | None = None) -> int:
     """Run the command line; the exit code."""
     try:
-        code = cli.main(args, prog_name="memwall", standalone_mode=False)
-        sys.stdout.flush()
+        return _run(args)
     except MemwallError as error:
         return _fail(str(error), error.exit_code)
     except click.exceptions.NoArgsIsHelpError as error:
         click.echo(error.format_message(), err=True)
         return 2
     except click.ClickException as error:
-        return _fail(_click_message(error), error.exit_code)
+        from memwall.cli.mistakes import advice  # only a mistake pays for it
+
+        return _fail(advice(error, sys.argv[1:] if args is None else args), error.exit_code)
     except (KeyboardInterrupt, click.Abort):
         return 130
     except BrokenPipeError:
         _silence_stdout()
         return 0
+    except OSError as error:
+        if error.filename is not None:  # a file of memwall's own: a fault, not a mistake
+            raise
+        _silence_stdout()
+        return _fail(f"stdout: {error.strerror}. Write to a file instead: -o FILE", 2)
+
+
+def _run(args: list[str] | None) -> int:
+    if isinstance(sys.stdout, TextIOWrapper):  # a title that the terminal cannot spell is no reason to fail
+        sys.stdout.reconfigure(errors="backslashreplace")
+    try:
+        code = cli.main(args, prog_name="memwall", standalone_mode=False)
+    except SystemExit as stop:  # click leaves so when the reader of stdout has gone
+        raise BrokenPipeError from stop
+    if sys.stdout is not None:  # closed by the shell: >&-
+        sys.stdout.flush()
     return code if isinstance(code, int) else 0
 
 
@@ -108,20 +126,10 @@ def _fail(message: str, code: int) -> int:
     return code
 
 
-def _click_message(error: click.ClickException) -> str:
-    """A usage error in one line, with where to look."""
-    message = shown(error.format_message().rstrip("."), 300)
-    if isinstance(error, click.NoSuchOption) and error.ctx and not error.possibilities:
-        options = [name for param in error.ctx.command.params for name in param.opts]
-        near = nearest(error.option_name, options, limit=1)
-        message += f". Did you mean {near[0]}?" if near else ""
-    path = error.ctx.command_path if isinstance(error, click.UsageError) and error.ctx else "memwall"
-    return f"{message}. Try {path} --help"
-
-
 def _silence_stdout() -> None:
-    """The reader has gone: let the interpreter's last flush go nowhere."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    """Nobody can read on: let the interpreter's last flush go nowhere."""
+    sys.stdout = sys.__stdout__  # click has wrapped it when the reader went away
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
 
 
 def unreachable() -> NoReturn:

@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 import click
 from click.shell_completion import CompletionItem
 
+from memwall import dtypes
 from memwall.catalog import HARDWARE, MODELS, Catalog
 from memwall.errors import UsageError, shown
 from memwall.reports.case import DEFAULT_DTYPE, DEFAULT_GPU
@@ -48,6 +49,22 @@ class Count(click.ParamType[int]):
         return value if isinstance(value, int) else parse_count(value, _flag(param))
 
 
+class Format(click.ParamType[str]):
+    """A number format, completed by the shell."""
+
+    name = "format"
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """The format's own name, whatever the spelling."""
+        return dtypes.find(value).name
+
+    def shell_complete(
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> list[CompletionItem]:
+        """The formats that begin so."""
+        return [CompletionItem(name) for name in dtypes.names() if name.startswith(incomplete.lower())]
+
+
 class Amount(click.ParamType[float]):
     """A finite number of at least zero, such as 4.2e12."""
 
@@ -66,12 +83,25 @@ class Named(click.ParamType[str]):
     def __init__(self, catalog: Catalog) -> None:
         self.catalog = catalog
 
+    @property
+    def listing(self) -> str:
+        """The command that lists the names."""
+        return self.catalog.listing
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """The text as typed, unless there is no name in it."""
+        if not value.strip(" ,"):
+            what = f"{param.opts[0]} names no" if isinstance(param, click.Option) else "an empty name for the"
+            raise UsageError(f"{what} {self.catalog.kind}", f"The list: {self.listing}")
+        return value
+
     def shell_complete(
         self, ctx: click.Context, param: click.Parameter, incomplete: str
     ) -> list[CompletionItem]:
         """The names that begin so, after the last comma."""
         before, comma, last = incomplete.rpartition(",")
-        return [CompletionItem(before + comma + n) for n in self.catalog.names() if n.startswith(last)]
+        start = last.strip().lower()
+        return [CompletionItem(before + comma + n) for n in self.catalog.names() if n.startswith(start)]
 
 
 GPU, MODEL = Named(HARDWARE), Named(MODELS)
@@ -102,7 +132,8 @@ def gpu_option(command: F) -> F:
 
 def dtype_option(command: F) -> F:
     """--dtype."""
-    return click.option("--dtype", help=f"compute and storage format; default {DEFAULT_DTYPE}")(command)
+    text = f"compute and storage format; default {DEFAULT_DTYPE}"
+    return click.option("--dtype", type=Format(), help=text)(command)
 
 
 def causal_option(command: F) -> F:
@@ -156,10 +187,7 @@ def named_gpus(text: str | None) -> list[str]:
     """The names in a,b,c; the default GPU if there is none."""
     if text is None:
         return [DEFAULT_GPU]
-    names = [name.strip() for name in text.split(",") if name.strip()]
-    if not names:
-        raise UsageError("--gpu names no GPU", f"Try --gpu {DEFAULT_GPU}")
-    return names
+    return [name.strip() for name in text.split(",") if name.strip()]
 
 
 def defaults_of(**named: tuple[str | None, str]) -> tuple[str, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from collections.abc import Callable, Sequence
@@ -9,7 +10,7 @@ from typing import NamedTuple
 
 import click
 
-from memwall.errors import UsageError
+from memwall.errors import UsageError, shown
 from memwall.render.data import Record
 
 FORMATS_BY_SUFFIX = {".json": "json", ".csv": "csv", ".md": "markdown"}
@@ -27,7 +28,10 @@ class Output(NamedTuple):
     def format(self) -> str:
         """text, json, csv or markdown: as asked, else by the file's ending."""
         if self.as_json and self.form not in (None, "json"):
-            raise UsageError(f"--json and --format {self.form} contradict each other", "Leave one out")
+            raise UsageError(
+                f"--json and --format {self.form} contradict each other",
+                f"Leave out --json, or --format {self.form}",
+            )
         if self.as_json:
             return "json"
         suffix = os.path.splitext(self.output or "")[1].lower()
@@ -81,18 +85,42 @@ def write(output: Output, text: str) -> None:
     if not output.to_file:
         click.echo(text, nl=False)
         return
-    path = str(output.output)
+    if not str(output.output).strip():
+        raise UsageError("-o names no file", "For example: -o result.json; -o - is stdout")
+    try:
+        _replace(os.path.realpath(str(output.output)), text)
+    except OSError as error:
+        raise UsageError(
+            f"-o {shown(output.output, 120)}: cannot be written: {error.strerror}", _elsewhere(output.output)
+        ) from None
+
+
+def _replace(path: str, text: str) -> None:
+    """The file's new text in one step; a pipe or a device such as /dev/null is written as it stands."""
+    existing = os.path.exists(path)
+    if existing and not os.access(path, os.W_OK):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+    if existing and not os.path.isfile(path):
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text)
+        return
     partial = f"{path}.{os.getpid()}.partial"
     try:
         with open(partial, "w", encoding="utf-8") as file:
             file.write(text)
         os.replace(partial, path)
-    except OSError as error:
+    except BaseException:
         if os.path.exists(partial):
             os.unlink(partial)
-        raise UsageError(
-            f"-o {path}: cannot be written: {error.strerror}", "Name a file in a folder that exists"
-        ) from None
+        raise
+
+
+def _elsewhere(path: str | None) -> str:
+    if path and os.path.isdir(path):
+        return f"Name a file in it: -o {shown(os.path.join(path, 'result.json'), 120)}"
+    if path and os.path.exists(path):
+        return "Choose another file, or make this one writable"
+    return "Name a file in a folder that exists: -o result.json"
 
 
 def _coloured(output: Output) -> bool:
@@ -101,4 +129,9 @@ def _coloured(output: Output) -> bool:
         return False
     if output.color == "always":
         return True
-    return sys.stdout.isatty() and "NO_COLOR" not in os.environ and os.environ.get("TERM") != "dumb"
+    return (
+        sys.stdout is not None
+        and sys.stdout.isatty()
+        and "NO_COLOR" not in os.environ
+        and os.environ.get("TERM") != "dumb"
+    )
