@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from memwall.errors import FileError, UnknownName
+from memwall.errors import FileError, UnknownName, shown
 
 _HERE = os.path.dirname(os.path.abspath(__file__))
 _VENDORS = (
@@ -77,7 +77,7 @@ class Catalog(NamedTuple):
         return None
 
     def _by_alias(self, key: str) -> Entry | None:
-        return next((entry for entry in self.entries() if key in aliases(entry.text)), None)
+        return next((entry for entry in self._readable() if key in aliases(entry.text)), None)
 
     def _without_memory(self, name: str) -> Entry | None:
         """H100-SXM5-80GB is h100-sxm5 if that has 80 GB: a suffix may state, not contradict."""
@@ -90,7 +90,17 @@ class Catalog(NamedTuple):
         return None
 
     def _all_names(self) -> list[str]:
-        return [known for entry in self.entries() for known in (entry.name, *aliases(entry.text))]
+        return [known for entry in self._readable() for known in (entry.name, *aliases(entry.text))]
+
+    def _readable(self) -> Iterator[Entry]:
+        """Every entity but the user's broken files, which matter only when they are asked for."""
+        for name in self.names():
+            try:
+                entry = self._exact(name)
+            except FileError:
+                continue
+            if entry:
+                yield entry
 
     def _folders(self) -> list[tuple[Any, bool]]:
         """Where to look, first match first, and whether the folder is the user's own."""
@@ -114,11 +124,9 @@ def normalise(name: str) -> str:
 
 def aliases(text: str) -> list[str]:
     """The aliases in a file's text, without parsing the YAML: they stand on one line by rule."""
-    start = text.find("\naliases: [")
-    if start < 0:
-        return []
-    line = text[start + 11 : text.index("\n", start + 1)]
-    return [alias.strip(" \"'") for alias in line.split("]")[0].split(",") if alias.strip()]
+    _, found, rest = f"\n{text}".partition("\naliases: [")
+    line = rest.partition("\n")[0].partition("]")[0] if found else ""
+    return [alias.strip(" \"'") for alias in line.split(",") if alias.strip()]
 
 
 def is_path(name: str) -> bool:
@@ -132,21 +140,30 @@ def read_file(path: str) -> Entry:
     Raises:
         FileError: missing, a folder, not text, or not readable.
     """
+    name = os.path.splitext(os.path.basename(path))[0]
+    return Entry(name, _text_of(path), path, user=True)
+
+
+def _text_of(path: str) -> str:
+    """A file's text; one byte beyond the largest file that is parsed, so that the parser can refuse it."""
+    named = shown(path, 120)
     try:
         with open(path, encoding="utf-8") as file:
-            text = file.read(2**20 + 1)
+            return file.read(2**20 + 1)
     except IsADirectoryError:
-        raise FileError(f"{path}: is a folder, not a file", "Name the .yaml file in it") from None
+        raise FileError(f"{named}: is a folder, not a file", "Name the .yaml file in it") from None
     except FileNotFoundError:
         raise FileError(
-            f"{path}: no such file", "memwall gpu show h100 --yaml > my-gpu.yaml makes one to edit"
+            f"{named}: no such file", "memwall gpu show h100 --yaml > my-gpu.yaml makes one to edit"
         ) from None
     except UnicodeDecodeError:
-        raise FileError(f"{path}: not UTF-8 text", "Is this the right file?") from None
+        raise FileError(
+            f"{named}: not UTF-8 text", "Save it as UTF-8, or name the .yaml file that was meant"
+        ) from None
     except OSError as error:
-        raise FileError(f"{path}: cannot be read: {error.strerror}", "Check its permissions") from None
-    name = os.path.splitext(os.path.basename(path))[0]
-    return Entry(name, text, path, user=True)
+        raise FileError(
+            f"{named}: cannot be read: {error.strerror}", f"Check its permissions: ls -l {named}"
+        ) from None
 
 
 def _spellings(name: str) -> Iterator[str]:
@@ -183,13 +200,12 @@ def shipped_text(path: str) -> str:
 def _list(folder: Any) -> list[str]:
     try:
         names = os.listdir(folder) if isinstance(folder, str) else [item.name for item in folder.iterdir()]
-    except (FileNotFoundError, NotADirectoryError):
+    except OSError:  # missing, not a folder, or closed to this user: nothing to find there
         return []
     return [name[:-5] for name in names if name.endswith(".yaml")]
 
 
 def _read(folder: Any, name: str) -> str:
     if isinstance(folder, str):
-        with open(f"{folder}/{name}", encoding="utf-8") as file:
-            return file.read()
+        return _text_of(f"{folder}/{name}")
     return str(folder.joinpath(name).read_text("utf-8"))

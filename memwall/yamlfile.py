@@ -7,6 +7,7 @@ the last of two equal keys in silence, so the composed nodes are read here. liby
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import yaml
@@ -19,7 +20,10 @@ except ImportError:  # PyYAML built without libyaml: slower, same result
     from yaml import SafeLoader as _Loader  # type: ignore[assignment]
 
 LARGEST_FILE_BYTES = 2**20
+DEEPEST = 20
+EXAMPLE = "memwall gpu show h100 --yaml"
 _TAG = "tag:yaml.org,2002:"
+_OCTAL = re.compile(r"[-+]?0[0-9_]+")
 
 
 def parse(text: str, where: str) -> dict[str, Any]:
@@ -35,7 +39,8 @@ def parse(text: str, where: str) -> dict[str, Any]:
     node = _compose(text, where)
     if not isinstance(node, yaml.MappingNode):
         raise FileError(
-            f"{where}:1: a mapping of keys is expected on the top level", "For example: name: my-gpu"
+            f"{where}:1: a list of 'key: value' lines is expected, as in 'name: my-gpu'",
+            f"One to copy: {EXAMPLE}",
         )
     data = _build(node, where, set())
     return data  # type: ignore[no-any-return]
@@ -72,17 +77,33 @@ def _compose(text: str, where: str) -> Any:
         mark = error.problem_mark or error.context_mark
         line = mark.line + 1 if mark else 1
         problem = (error.problem or "not YAML").replace("\t", "a tab")
-        hint = (
-            "Indent with spaces, never tabs"
-            if "cannot start any token" in problem
-            else "Check the syntax there"
-        )
-        raise FileError(f"{where}:{line}: {problem}", hint) from None
+        raise FileError(f"{where}:{line}: {shown(problem, 120)}", _syntax_hint(problem)) from None
     except (yaml.YAMLError, RecursionError) as error:
-        raise FileError(f"{where}:1: not YAML: {shown(error, 80)}", "Is this a text file?") from None
+        raise FileError(
+            f"{where}:1: not YAML: {shown(error, 80)}", f"Is it a text file? One to copy: {EXAMPLE}"
+        ) from None
 
 
-def _build(node: Any, where: str, seen: set[int]) -> Any:
+def _syntax_hint(problem: str) -> str:
+    if "tab" in problem or "cannot start any token" in problem:
+        return "Indent with spaces, never tabs, and quote a text that begins with % @ or `"
+    if "another document" in problem:
+        return "One file holds one GPU or model: delete the second --- and what follows it"
+    if "nesting" in problem:
+        return f"A GPU or model file is five levels deep at most; one to copy: {EXAMPLE}"
+    if "undefined alias" in problem:
+        return "Quote a text that begins with *"
+    return (
+        "Check the syntax there: key: value, lists as [a, b], and quotes round a text that has ': ' or ' #'"
+    )
+
+
+def _build(node: Any, where: str, seen: set[int], depth: int = 0) -> Any:
+    if depth > DEEPEST:
+        raise FileError(
+            f"{where}:{node.start_mark.line + 1}: nested more than {DEEPEST} levels deep",
+            f"One to copy: {EXAMPLE}",
+        )
     if id(node) in seen:
         raise FileError(
             f"{where}:{node.start_mark.line + 1}: YAML anchors and aliases (&, *) are not read",
@@ -92,11 +113,11 @@ def _build(node: Any, where: str, seen: set[int]) -> Any:
     if isinstance(node, yaml.ScalarNode):
         return _scalar(node, where)
     if isinstance(node, yaml.SequenceNode):
-        return [_build(item, where, seen) for item in node.value]
-    return _mapping(node, where, seen)
+        return [_build(item, where, seen, depth + 1) for item in node.value]
+    return _mapping(node, where, seen, depth + 1)
 
 
-def _mapping(node: Any, where: str, seen: set[int]) -> dict[str, Any]:
+def _mapping(node: Any, where: str, seen: set[int], depth: int) -> dict[str, Any]:
     data: dict[str, Any] = {}
     for key_node, value_node in node.value:
         line = key_node.start_mark.line + 1
@@ -106,7 +127,7 @@ def _mapping(node: Any, where: str, seen: set[int]) -> dict[str, Any]:
             raise FileError(
                 f"{where}:{line}: the key '{shown(key_node.value)}' stands twice", "Keep one of the two"
             )
-        data[key_node.value] = _build(value_node, where, seen)
+        data[key_node.value] = _build(value_node, where, seen, depth)
     return data
 
 
@@ -120,7 +141,7 @@ def _scalar(node: Any, where: str) -> Any:
         return node.value
     try:
         number = int(node.value) if kind == "int" else float(node.value)
-        if number - number != 0:  # infinity and NaN
+        if number - number != 0 or _OCTAL.fullmatch(node.value):  # infinity and NaN; 010 is 8 in YAML 1.1
             raise ValueError
     except ValueError:
         raise FileError(
