@@ -8,6 +8,7 @@ from typing import Any
 
 from memwall import yamlfile
 from memwall.errors import FileError, UsageError, nearest, shown
+from memwall.units import parse_number
 
 
 def apply(data: dict[str, Any], changes: Mapping[str, str], name: str) -> dict[str, Any]:
@@ -24,18 +25,22 @@ def apply(data: dict[str, Any], changes: Mapping[str, str], name: str) -> dict[s
     changed = copy.deepcopy(data)
     for path, value in changes.items():
         _set(changed, path, _value(path, value), name)
+        _confess(changed, path)
     changed["assumed"] = sorted({*(data.get("assumed") or ()), *changes})
-    _check(changed, changes)
+    _check(changed, changes, name)
     return changed
 
 
 def _value(path: str, text: str) -> Any:
+    """A number as people type it (4000, 4e3, 2^12), true, false, or a word."""
+    try:
+        return parse_number(text, path)
+    except UsageError:
+        pass
     try:
         return yamlfile.parse(f"value: {text}", "--set")["value"]
     except FileError:
-        raise UsageError(
-            f"--set {shown(path)}: '{shown(text)}' is not a value", "For example: =4000"
-        ) from None
+        raise _refused(path, f"'{shown(text)}' is not a value") from None
 
 
 def _set(data: dict[str, Any], path: str, value: Any, name: str) -> None:
@@ -44,33 +49,88 @@ def _set(data: dict[str, Any], path: str, value: Any, name: str) -> None:
     group: Any = data
     for step in parents:
         group = group.get(step) if isinstance(group, dict) else None
-    if not isinstance(group, dict) or not parents or isinstance(group.get(last), dict | list):
-        known = _paths(data)
-        near = nearest(path, known, limit=1)
-        hint = f"Did you mean {near[0]}?" if near else f"The keys: memwall gpu show {name} --yaml"
-        raise UsageError(f"--set: {name} has no value '{shown(path, 80)}' to replace", hint)
+    if not isinstance(group, dict) or not (parents or last in group):
+        raise _no_key(data, path, name)
+    if isinstance(group.get(last), dict):
+        raise UsageError(
+            f"--set: '{shown(path, 80)}' is a group of values",
+            f"Name one in it: {_some_of(group[last], path)}",
+        )
+    if isinstance(group.get(last), list) or not parents:
+        raise UsageError(
+            f"--set: '{shown(path, 80)}' is not a number of the device",
+            f"Write a file: {_example_file(name)}",
+        )
     group[last] = value
 
 
+def _confess(data: dict[str, Any], path: str) -> None:
+    """Name the what-if among its group's sources."""
+    *parents, last = path.split(".")
+    group: Any = data
+    sourced: Any = None
+    for step in parents:
+        group = group[step]
+        sourced = group if "source" in group else sourced
+    entry = {"assumed": "a what-if", "for": [last]}
+    if sourced is not None and entry not in sourced["source"]:
+        sourced["source"] = [*sourced["source"], entry]
+
+
+def _no_key(data: Mapping[str, Any], path: str, name: str) -> UsageError:
+    near = nearest(path, _paths(data), limit=1)
+    hint = f"Did you mean {near[0]}?" if near else f"Its values: memwall gpu show {shown(name)} --yaml"
+    return UsageError(f"--set: {name} has no value '{shown(path, 80)}'", hint)
+
+
+def _example_file(name: str) -> str:
+    return f"memwall gpu show {name} --yaml > my-gpu.yaml, edit it, and --gpu my-gpu.yaml"
+
+
+def _some_of(group: Mapping[str, Any], path: str) -> str:
+    numbers = [key for key, value in group.items() if isinstance(value, int | float)]
+    return ", ".join(f"{path}.{key}" for key in (numbers or list(group))[:3])
+
+
 def _paths(data: Mapping[str, Any], prefix: str = "") -> list[str]:
+    """The paths of all numbers and words; lists cannot be set."""
     found: list[str] = []
     for key, value in data.items():
-        found += _paths(value, f"{prefix}{key}.") if isinstance(value, dict) else [f"{prefix}{key}"]
+        if isinstance(value, dict):
+            found += _paths(value, f"{prefix}{key}.")
+        elif prefix and not isinstance(value, list):
+            found.append(f"{prefix}{key}")
     return found
 
 
-def _check(data: dict[str, Any], changes: Mapping[str, str]) -> None:
+def _check(data: dict[str, Any], changes: Mapping[str, str], name: str) -> None:
     from pydantic import ValidationError
 
+    from memwall.schema.base import keys_at, said
     from memwall.schema.hardware import Hardware
 
     try:
         Hardware.model_validate(data)
-    except ValidationError as error:
-        first = error.errors()[0]
-        key = ".".join(str(step) for step in first["loc"])
+    except ValidationError as invalid:
+        error = invalid.errors()[0]
+        *group, last = (step for step in error["loc"] if step != "[key]")
+        key = ".".join(map(str, (*group, last)))
         path = key if key in changes else next(iter(changes))
-        what = "no such key there" if first["type"] == "extra_forbidden" else first["msg"].lower()
-        raise UsageError(
-            f"--set {shown(path, 80)}: {what}", "For example: --set memory.bandwidth_gb_per_s=4000"
-        ) from None
+        if error["type"] == "extra_forbidden":
+            prefix = "".join(f"{step}." for step in group)
+            near = nearest(str(last), keys_at(Hardware, tuple(group)), limit=1)
+            hint = (
+                f"Did you mean {prefix}{near[0]}?" if near else f"Its values: memwall gpu show {name} --yaml"
+            )
+            raise UsageError(f"--set: {name} has no value '{shown(path, 80)}'", hint) from None
+        if error["type"] == "value_error":
+            hint = f"Its values: memwall gpu show {name} --yaml"
+            raise UsageError(f"--set {shown(path, 80)}: {said(error)}", hint) from None
+        raise _refused(path, said(error)) from None
+
+
+def _refused(path: str, why: str) -> UsageError:
+    return UsageError(
+        f"--set {shown(path, 80)}: {why}",
+        "A plain number in the key's unit: --set memory.bandwidth_gb_per_s=4000",
+    )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, TypeVar, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
@@ -17,9 +17,9 @@ KINDS = ("seen", "recalled", "derived", "measured", "assumed")
 
 
 class Strict(BaseModel):
-    """A mapping in which an unknown key is an error, never ignored."""
+    """A mapping in which no key is unknown and no text passes for a number ('3.35e3' is text in YAML)."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
 
 class Source(Strict):
@@ -83,44 +83,124 @@ def validate(model: type[Model], text: str, where: str) -> Model:
     try:
         return model.model_validate(data)
     except ValidationError as error:
-        raise _advice(model, error.errors()[0], text, where) from None
+        raise _advice(model, error.errors()[0], data, text, where) from None
 
 
-def _advice(model: type[BaseModel], error: Any, text: str, where: str) -> FileError:
-    path = tuple(error["loc"])
-    line = yamlfile.line_of(text, path)
-    key = ".".join(str(step) for step in path) or "the file"
-    if error["type"] == "extra_forbidden":
-        known = _keys_at(model, path[:-1])
-        near = nearest(str(path[-1]), known, limit=1)
-        allowed = f"Did you mean '{near[0]}'?" if near else f"Allowed there: {', '.join(sorted(known))}"
-        return FileError(f"{where}:{line}: unknown key '{shown(key, 80)}'", allowed)
-    if error["type"] == "missing":
-        return FileError(
-            f"{where}:{line}: the key '{key}' is missing", "See hardware/README.md or configs/README.md"
+def said(error: Any) -> str:
+    """A pydantic error in plain words, to stand after a key: 'must be a number, not 'fast''."""
+    kind, context = error["type"], error.get("ctx", {})
+    for suffix, what in _TYPES.items():
+        if kind in (f"{suffix}_type", f"{suffix}_parsing"):
+            return f"must be {what}, not {_value(error['input'])}"
+    if kind == "union_tag_invalid":
+        return f"kind '{shown(context['tag'])}' is not known; the kinds: {context['expected_tags']}".replace(
+            "'", ""
         )
+    if kind == "union_tag_not_found":
+        return "the key 'kind' is missing"
+    if kind == "less_than_equal":
+        return f"must be at most {context['le']:.0e}".replace("e+", "e")
     problem = error["msg"].removeprefix("Value error, ")
-    return FileError(f"{where}:{line}: {key}: {problem}", f"It reads {shown(error['input'])!r}")
+    return str(problem.replace("Input should be", "must be").replace("String should", "must"))
 
 
-def _keys_at(model: type[BaseModel], path: tuple[str | int, ...]) -> list[str]:
-    """The keys that a schema allows at a path, for 'did you mean'."""
-    here: Any = model
+def keys_at(model: type[BaseModel], path: tuple[str | int, ...]) -> list[str]:
+    """The keys that a schema allows at a path, for 'did you mean'.
+
+    A path of pydantic's own has the tag of a union's member, too: layers, 0, attention, grouped.
+    """
+    here: list[type[BaseModel]] = [model]
     for step in path:
-        if isinstance(step, str) and isinstance(here, type) and issubclass(here, BaseModel):
-            field = here.model_fields.get(step)
-            here = _inner(field.annotation) if field else None
-    if isinstance(here, type) and issubclass(here, BaseModel):
-        return [field.alias or name for name, field in here.model_fields.items()]
-    return []
+        fields = (
+            [m.model_fields[step] for m in here if step in m.model_fields] if isinstance(step, str) else []
+        )
+        tagged = [
+            m
+            for m in here
+            if "kind" in m.model_fields and step in get_args(m.model_fields["kind"].annotation)
+        ]
+        here = (
+            [inner for field in fields for inner in _models_in(field.annotation)]
+            if fields
+            else tagged or here
+        )
+    return sorted({field.alias or name for m in here for name, field in m.model_fields.items()})
 
 
-def _inner(annotation: Any) -> Any:
-    """The model inside `Model | None`, `list[Model]` or `dict[str, Model]`."""
+_TYPES = {
+    "float": "a number",
+    "int": "a whole number",
+    "string": "text in quotes",
+    "bool": "true or false",
+    "list": "a list: [a, b]",
+    "dict": "a group of 'key: value' lines",
+    "model": "a group of 'key: value' lines",
+    "model_attributes": "a group of 'key: value' lines",
+}
+"""Pydantic's error types by what would have been right."""
+
+
+def _advice(model: type[BaseModel], error: Any, data: Any, text: str, where: str) -> FileError:
+    example = f"A whole file: {getattr(model, 'EXAMPLE', yamlfile.EXAMPLE)}"
+    path = _steps_in_file(error["loc"], data)
+    place = f"{where}:{yamlfile.line_of(text, path)}"
+    key = shown(".".join(str(step) for step in path), 80)
+    if error["type"] == "extra_forbidden":
+        known = keys_at(model, error["loc"][:-1])
+        near = nearest(str(path[-1]), known, limit=1)
+        return FileError(
+            f"{place}: unknown key '{key}'",
+            f"Did you mean '{near[0]}'?" if near else shown(f"Allowed there: {', '.join(known)}", 200),
+        )
+    if error["type"] == "missing":
+        return FileError(f"{place}: the key '{key}' is missing", example)
+    return FileError(shown(f"{place}: {key + ': ' if key else ''}{said(error)}", 250), _hint(error, example))
+
+
+def _hint(error: Any, example: str) -> str:
+    written = error["input"]
+    if error["type"] == "float_type" and isinstance(written, str):
+        number = _plain(written)
+        return (
+            f"Write it without exponent or unit: {number}"
+            if number
+            else "Numbers only: the key names the unit"
+        )
+    return example
+
+
+def _plain(text: str) -> str:
+    """3350 for 3.35e3, which YAML reads as text; empty if it is no such number."""
+    try:
+        number = float(text)
+    except ValueError:
+        return ""
+    return f"{number:.10g}" if 1e-6 < number < 1e10 else ""
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, dict | list):
+        return "a group" if isinstance(value, dict) else "a list"
+    return "nothing" if value is None else f"'{shown(value)}'"
+
+
+def _steps_in_file(steps: tuple[str | int, ...], data: Any) -> tuple[str | int, ...]:
+    """Pydantic's path without the steps that the file does not have: tags of unions, '[key]'."""
+    path: list[str | int] = []
+    here = data
+    for number, step in enumerate(steps):
+        last = number == len(steps) - 1
+        try:
+            here = here[step]
+        except (KeyError, IndexError, TypeError):
+            if not last or step == "[key]":
+                continue
+        path.append(step)
+    return tuple(path)
+
+
+def _models_in(annotation: Any) -> list[type[BaseModel]]:
+    """The models inside `Model | None`, `list[Model]` or `dict[str, Model]`."""
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-        return annotation
-    for argument in getattr(annotation, "__args__", ()):
-        found = _inner(argument)
-        if found is not None:
-            return found
-    return None
+        return [annotation]
+    return [found for argument in get_args(annotation) for found in _models_in(argument)]

@@ -2,13 +2,38 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from collections.abc import Sequence
+from typing import Annotated, ClassVar, Literal
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
+from memwall.dtypes import ENGINES
+from memwall.errors import nearest
 from memwall.schema.base import Name, Positive, Sourced, Strict, Whole
 
-Peaks = dict[str, Positive]
+VECTOR_FORMATS = ("fp64", "fp32", "fp16", "bf16", "int8")
+
+
+def _known_format(name: str) -> str:
+    return _one_of(name, sorted(ENGINES))
+
+
+def _vector_format(name: str) -> str:
+    return _one_of(name, VECTOR_FORMATS)
+
+
+def _one_of(name: str, formats: Sequence[str]) -> str:
+    if name not in formats:
+        near = nearest(name, formats, limit=1)
+        meant = f"did you mean {near[0]}? " if near else ""
+        raise ValueError(f"no such format; {meant}the formats: {', '.join(formats)}")
+    return name
+
+
+MatrixFormat = Annotated[str, AfterValidator(_known_format)]
+VectorFormat = Annotated[str, AfterValidator(_vector_format)]
+Peaks = dict[MatrixFormat, Positive]
+VectorPeaks = dict[VectorFormat, Positive]
 
 
 class Matrix(Sourced):
@@ -20,16 +45,16 @@ class Matrix(Sourced):
     sparse_multiplier_by_dtype: Peaks | None = None
     clock_mhz: Positive | None = None
     flop_per_clock_per_unit: Peaks | None = None
-    unsupported: dict[str, str] | None = None
+    unsupported: dict[MatrixFormat, str] | None = None
     note: str | None = None
 
 
 class Vector(Sourced):
     """Peaks of the vector lanes (CUDA cores, stream processors), an FMA counted as two."""
 
-    peak_tflops: Peaks = Field(min_length=1)
+    peak_tflops: VectorPeaks = Field(min_length=1)
     clock_mhz: Positive | None = None
-    flop_per_clock_per_unit: Peaks | None = None
+    flop_per_clock_per_unit: VectorPeaks | None = None
     note: str | None = None
 
 
@@ -166,6 +191,8 @@ class Unchecked(Strict):
 
 class Hardware(Strict):
     """One accelerator."""
+
+    EXAMPLE: ClassVar[str] = "memwall gpu show h100 --yaml"
 
     name: Name
     title: str = Field(max_length=80)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
@@ -77,6 +77,8 @@ class LayerGroup(Strict):
 
 class ModelFile(Strict):
     """One model."""
+
+    EXAMPLE: ClassVar[str] = "memwall model show llama3-70b --yaml"
 
     name: Name
     title: str = Field(max_length=80)
