@@ -40,6 +40,8 @@ class Catalog(NamedTuple):
     folder: str
     listing: str
     """The command that lists them."""
+    example: str
+    """The command that prints one of their files."""
 
     def names(self) -> list[str]:
         """The canonical names, sorted."""
@@ -53,7 +55,7 @@ class Catalog(NamedTuple):
             FileError: a path that cannot be read.
         """
         if is_path(name):
-            return read_file(name)
+            return self._file(name)
         for key in _spellings(name):
             entry = self._exact(key) or self._by_alias(key)
             if entry:
@@ -69,6 +71,15 @@ class Catalog(NamedTuple):
             entry = self._exact(name)
             if entry:
                 yield entry
+
+    def _file(self, path: str) -> Entry:
+        """A user's own file."""
+        if not os.path.lexists(path):
+            kind = self.kind.lower()
+            raise FileError(
+                f"{shown(path, 120)}: no such file", f"One to edit: {self.example} > my-{kind}.yaml"
+            )
+        return read_file(path)
 
     def _exact(self, key: str) -> Entry | None:
         for folder, user in self._folders():
@@ -108,8 +119,8 @@ class Catalog(NamedTuple):
         return [(f"{path}/{self.folder}", True) for path in extra] + [(shipped(self.folder), False)]
 
 
-HARDWARE = Catalog("GPU", "hardware", "memwall gpu list")
-MODELS = Catalog("model", "configs/models", "memwall model list")
+HARDWARE = Catalog("GPU", "hardware", "memwall gpu list", "memwall gpu show h100 --yaml")
+MODELS = Catalog("model", "configs/models", "memwall model list", "memwall model show llama3-8b --yaml")
 
 
 def normalise(name: str) -> str:
@@ -152,10 +163,6 @@ def _text_of(path: str) -> str:
             return file.read(2**20 + 1)
     except IsADirectoryError:
         raise FileError(f"{named}: is a folder, not a file", "Name the .yaml file in it") from None
-    except FileNotFoundError:
-        raise FileError(
-            f"{named}: no such file", "memwall gpu show h100 --yaml > my-gpu.yaml makes one to edit"
-        ) from None
     except UnicodeDecodeError:
         raise FileError(
             f"{named}: not UTF-8 text", "Save it as UTF-8, or name the .yaml file that was meant"

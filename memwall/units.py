@@ -95,10 +95,9 @@ def _read(text: str) -> int | float:
         raise ValueError(text)
     base, caret, exponent = text.partition("^")
     if caret:
-        power = min(int(exponent), 99)
-        if power < 0:
+        if not 0 <= int(exponent) <= 200:
             raise ValueError(text)
-        return int(int(base) ** power)
+        return int(int(base) ** int(exponent))
     try:
         return int(text)
     except ValueError:

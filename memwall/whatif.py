@@ -34,7 +34,7 @@ def apply(data: dict[str, Any], changes: Mapping[str, str], name: str) -> dict[s
 def _value(path: str, text: str) -> Any:
     """A number as people type it (4000, 4e3, 2^12), true, false, or a word."""
     try:
-        return parse_number(text, path)
+        return parse_number(text, path, largest=1e30)
     except UsageError:
         pass
     try:
@@ -106,13 +106,13 @@ def _paths(data: Mapping[str, Any], prefix: str = "") -> list[str]:
 def _check(data: dict[str, Any], changes: Mapping[str, str], name: str) -> None:
     from pydantic import ValidationError
 
-    from memwall.schema.base import keys_at, said
+    from memwall.schema.base import first, keys_at, said
     from memwall.schema.hardware import Hardware
 
     try:
         Hardware.model_validate(data)
     except ValidationError as invalid:
-        error = invalid.errors()[0]
+        error = first(invalid)
         *group, last = (step for step in error["loc"] if step != "[key]")
         key = ".".join(map(str, (*group, last)))
         path = key if key in changes else next(iter(changes))

@@ -21,7 +21,7 @@ except ImportError:  # PyYAML built without libyaml: slower, same result
 
 LARGEST_FILE_BYTES = 2**20
 DEEPEST = 20
-EXAMPLE = "memwall gpu show h100 --yaml"
+EXAMPLE = "memwall gpu show h100 --yaml, memwall model show llama3-8b --yaml"
 _TAG = "tag:yaml.org,2002:"
 _OCTAL = re.compile(r"[-+]?0[0-9_]+")
 
@@ -76,11 +76,12 @@ def _compose(text: str, where: str) -> Any:
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         line = mark.line + 1 if mark else 1
-        problem = (error.problem or "not YAML").replace("\t", "a tab")
+        problem = (error.problem or "not YAML").replace("\t", "a tab").removeprefix("but ")
         raise FileError(f"{where}:{line}: {shown(problem, 120)}", _syntax_hint(problem)) from None
     except (yaml.YAMLError, RecursionError) as error:
         raise FileError(
-            f"{where}:1: not YAML: {shown(error, 80)}", f"Is it a text file? One to copy: {EXAMPLE}"
+            f"{where}:1: not YAML: {shown(str(error).partition(chr(10))[0], 80)}",
+            f"Is it a text file? One to copy: {EXAMPLE}",
         ) from None
 
 

@@ -83,7 +83,12 @@ def validate(model: type[Model], text: str, where: str) -> Model:
     try:
         return model.model_validate(data)
     except ValidationError as error:
-        raise _advice(model, error.errors()[0], data, text, where) from None
+        raise _advice(model, first(error), data, text, where) from None
+
+
+def first(errors: ValidationError) -> Any:
+    """The error to tell: an unknown key before the missing one that it misspells."""
+    return min(errors.errors(), key=lambda error: error["type"] != "extra_forbidden")
 
 
 def said(error: Any) -> str:
@@ -98,6 +103,10 @@ def said(error: Any) -> str:
         )
     if kind == "union_tag_not_found":
         return "the key 'kind' is missing"
+    if kind == "too_short":
+        return "must not be empty"
+    if kind == "string_pattern_mismatch":
+        return f"must be lower-case words joined by '-' or '.', such as my-gpu, not {_value(error['input'])}"
     if kind == "less_than_equal":
         return f"must be at most {context['le']:.0e}".replace("e+", "e")
     problem = error["msg"].removeprefix("Value error, ")
@@ -141,8 +150,8 @@ _TYPES = {
 
 
 def _advice(model: type[BaseModel], error: Any, data: Any, text: str, where: str) -> FileError:
-    example = f"A whole file: {getattr(model, 'EXAMPLE', yamlfile.EXAMPLE)}"
-    path = _steps_in_file(error["loc"], data)
+    example = f"A whole file to compare with: {getattr(model, 'EXAMPLE', yamlfile.EXAMPLE)}"
+    path = _steps_in_file(error["loc"], data, whole=error["type"] == "missing")
     place = f"{where}:{yamlfile.line_of(text, path)}"
     key = shown(".".join(str(step) for step in path), 80)
     if error["type"] == "extra_forbidden":
@@ -181,19 +190,24 @@ def _plain(text: str) -> str:
 def _value(value: Any) -> str:
     if isinstance(value, dict | list):
         return "a group" if isinstance(value, dict) else "a list"
-    return "nothing" if value is None else f"'{shown(value)}'"
+    if value is None or isinstance(value, bool):
+        return {None: "nothing", True: "true", False: "false"}[value]
+    return f"'{shown(value)}'"
 
 
-def _steps_in_file(steps: tuple[str | int, ...], data: Any) -> tuple[str | int, ...]:
-    """Pydantic's path without the steps that the file does not have: tags of unions, '[key]'."""
+def _steps_in_file(steps: tuple[str | int, ...], data: Any, whole: bool) -> tuple[str | int, ...]:
+    """Pydantic's path without the steps that the file does not have: tags of unions, '[key]'.
+
+    With `whole` the last one stays: it is what is missing.
+    """
     path: list[str | int] = []
     here = data
     for number, step in enumerate(steps):
-        last = number == len(steps) - 1
+        last = whole and number == len(steps) - 1
         try:
             here = here[step]
         except (KeyError, IndexError, TypeError):
-            if not last or step == "[key]":
+            if not last:
                 continue
         path.append(step)
     return tuple(path)
