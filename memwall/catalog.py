@@ -176,16 +176,21 @@ def _text_of(path: str) -> str:
 def _spellings(name: str) -> Iterator[str]:
     """The name, then without vendor words, then without the memory's type."""
     key = normalise(name)
-    yield key
-    while True:
-        vendor = next((v for v in _VENDORS if key.startswith(v + "-")), None)
-        if vendor is None:
-            break
-        key = key[len(vendor) + 1 :]
-        yield key
-    shorter = _MEMORY_TYPE.sub("", key)
-    if shorter != key:
-        yield shorter
+    keys = [key, *_without_vendor(key)]
+    yield from keys
+    for key in keys:
+        shorter = _MEMORY_TYPE.sub("", key)
+        if shorter != key:
+            yield shorter
+
+
+def _without_vendor(key: str) -> Iterator[str]:
+    """meta-llama-llama-3-8b without meta-llama and without meta: both are makers' names."""
+    for vendor in _VENDORS:
+        if key.startswith(f"{vendor}-"):
+            rest = key[len(vendor) + 1 :]
+            yield rest
+            yield from _without_vendor(rest)
 
 
 def shipped(folder: str) -> Any:

@@ -91,8 +91,8 @@ class Named(click.ParamType[str]):
     def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
         """The text as typed, unless there is no name in it."""
         if not value.strip(" ,"):
-            what = f"{param.opts[0]} names no" if isinstance(param, click.Option) else "an empty name for the"
-            raise UsageError(f"{what} {self.catalog.kind}", f"The list: {self.listing}")
+            where = _flag(param) if isinstance(param, click.Option) else "an empty word"
+            raise UsageError(f"{where} names no {self.catalog.kind}", f"The list: {self.listing}")
         return value
 
     def shell_complete(

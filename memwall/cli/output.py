@@ -132,6 +132,6 @@ def _coloured(output: Output) -> bool:
     return (
         sys.stdout is not None
         and sys.stdout.isatty()
-        and "NO_COLOR" not in os.environ
+        and not os.environ.get("NO_COLOR")
         and os.environ.get("TERM") != "dumb"
     )

@@ -1,0 +1,81 @@
+"""What a person sees, byte for byte, for a dozen commands.
+
+After a change that is meant to change what is printed, write the files anew and read the diff:
+
+    MEMWALL_UPDATE_GOLDEN=1 pytest tests/test_golden.py
+    git diff tests/golden
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+from pathlib import Path
+
+import pytest
+
+from memwall.cli import run
+
+FOLDER = Path(__file__).with_name("golden")
+UPDATE = bool(os.environ.get("MEMWALL_UPDATE_GOLDEN"))
+
+GOLDEN = {
+    "roofline-gemv": "roofline --gpu h100 --op gemv",
+    "roofline-gemv-json": "roofline --gpu h100 --op gemv --json",
+    "roofline-gemm-fp8": "roofline --gpu h100 --op gemm --m 4096 --n 4096 --k 4096 --dtype fp8",
+    "roofline-gemv-int4": "roofline --gpu h100 --op gemv --batch 4 --weight-dtype int4-g128",
+    "roofline-attention-standard": (
+        "roofline --gpu h100 --op attention --impl standard --heads 32 --kv-heads 8 --head-dim 128 --seq 4096"
+    ),
+    "roofline-counts": "roofline --gpu h100 --flops 4.2e12 --bytes 1.6e10",
+    "roofline-counts-csv": "roofline --gpu h100 --flops 4.2e12 --bytes 1.6e10 --format csv",
+    "roofline-what-if": "roofline --gpu h100 --op gemv --set memory.bandwidth_gb_per_s=4000",
+    "roofline-two-gpus-markdown": "roofline --gpu h100,h100 --op gemv --format markdown",
+    "attention-model": "attention --gpu h100 --model llama3-70b --seq 8192",
+    "attention-model-json": "attention --gpu h100 --model llama3-70b --seq 8192 --json",
+    "attention-windows": "attention --gpu h100 --model gemma2-27b --seq 16384",
+    "attention-decode": "attention --gpu h100 --model llama3-70b --seq-q 1 --seq-kv 8192 --batch 16",
+    "attention-shape": "attention --gpu h100 --heads 1 --head-dim 128 --seq 4096 --non-causal",
+    "op-show-gemm": "op show gemm",
+    "model-show": "model show llama3-70b",
+    "model-show-json": "model show deepseek-v3 --json",
+    "error-op": "roofline --op gem",
+    "error-dtype": "roofline --op gemv --dtype bf61",
+    "error-dimension": "roofline --op gemm --m 4k --n 8 --k 8",
+    "error-missing": "roofline --op gemm --m 4096",
+    "error-engine": "roofline --gpu h100 --op gemv --dtype nvfp4",
+    "error-what-if": "roofline --gpu h100 --op gemv --set memory.bandwith_gb_per_s=4000",
+    "error-flag": "roofline --gup h100 --op gemv",
+    "error-file": "roofline --gpu nowhere.yaml --op gemv",
+}
+
+
+@pytest.mark.parametrize("name", GOLDEN)
+def test_the_command_prints_what_it_printed_before(
+    name: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    for key, value in {"COLUMNS": "100", "NO_COLOR": "1", "MEMWALL_PATH": ""}.items():
+        monkeypatch.setenv(key, value)
+    monkeypatch.chdir(tmp_path)
+    code = run(shlex.split(GOLDEN[name]))
+    out, err = capsys.readouterr()
+    printed = f"$ memwall {GOLDEN[name]}\n{out}{err}" + (f"exit code {code}\n" if code else "")
+    path = FOLDER / f"{name}.txt"
+    if UPDATE:
+        FOLDER.mkdir(exist_ok=True)
+        path.write_bytes(printed.encode())
+    assert path.read_bytes().decode() == printed
+
+
+def test_every_golden_file_has_its_command() -> None:
+    assert {path.stem for path in FOLDER.iterdir()} == set(GOLDEN)
+
+
+def test_no_golden_file_names_a_place_on_a_machine() -> None:
+    here = Path(__file__).resolve().parents[1]
+    for path in FOLDER.iterdir():
+        text = path.read_text(encoding="utf-8")
+        assert str(here) not in text
+        assert "/home/" not in text
+        assert "\r" not in text
+        assert "\x1b" not in text
