@@ -150,7 +150,9 @@ NAMES = [
     Mistake("gpu", "roofline --op gemv --gpu h1000", 2, ("'h1000'", "h100", "memwall gpu list")),
     Mistake("gpu, nothing near", "roofline --op gemv --gpu zzzz", 2, ("'zzzz'", "memwall gpu list")),
     Mistake("gpu among several", "roofline --op gemv --gpu h100,h1000", 2, ("'h1000'", "h100")),
-    Mistake("gpu, other memory", "roofline --op gemv --gpu h100-40gb", 2, ("'h100-40gb'", "h100", "gpu list")),
+    Mistake(
+        "gpu, other memory", "roofline --op gemv --gpu h100-40gb", 2, ("'h100-40gb'", "h100", "gpu list")
+    ),
     Mistake("gpu, long", f"roofline --op gemv --gpu {'x' * 5000}", 2, ("5000 characters", "gpu list")),
     Mistake("gpu, empty", "roofline --op gemv --gpu ''", 2, ("--gpu names no GPU", "memwall gpu list")),
     Mistake("gpu, comma", "roofline --op gemv --gpu ,", 2, ("--gpu names no GPU", "memwall gpu list")),
