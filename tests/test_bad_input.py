@@ -227,6 +227,10 @@ SHAPES = [
             ("negative power", "2^-1"),
         ]
     ),
+    Mistake(
+        "a part of a flop", "roofline --flops 0.5 --bytes 1", 2, ("--flops must be 0 or at least 1", "4.2e12")
+    ),
+    Mistake("a part of a byte", "roofline --flops 1 --bytes 1e-300", 2, ("--bytes must be 0 or at least 1",)),
     Mistake("flops alone", "roofline --flops 1", 2, ("bytes", "--flops 4.2e12 --bytes 1.6e10")),
     Mistake("bytes alone", "roofline --bytes 1", 2, ("FLOPs", "--flops 4.2e12 --bytes 1.6e10")),
     Mistake("op and flops", "roofline --op gemv --flops 1", 2, ("--flops", "leave out --op")),
@@ -296,6 +300,7 @@ SETTINGS = [
     setting("nan", "memory.bandwidth_gb_per_s=NaN", "a number, not 'NaN'"),
     setting("yaml nan", "memory.bandwidth_gb_per_s=.nan", "'.nan'", "4000"),
     setting("infinite", "memory.bandwidth_gb_per_s=1e400", "a number"),
+    setting("tiny", "memory.bandwidth_gb_per_s=1e-300", "at least 1e-09"),
     setting("enormous", "memory.bandwidth_gb_per_s=1e16", "at most 1e15"),
     setting("100000 digits", f"memory.bandwidth_gb_per_s={LONG}", "100000 characters"),
     setting("fraction of a unit", "unit.count=1.5", "a whole number"),
@@ -379,6 +384,7 @@ FILES = [
     gpu("vector peak of no format", "{fp32: 10}", "{fp8: 10}", "bad.yaml:13:", "fp8", "fp64, fp32"),
     gpu("no peaks", "{bf16: 100}", "{}", "bad.yaml:9:", "peak_dense_tflops"),
     gpu("source without kind", "- assumed: an example", "- for: [x]", "bad.yaml:11:", "exactly one of seen"),
+    gpu("source of nothing", "- assumed: an example", "- assumed: ''", "bad.yaml:11:", "must not be empty"),
     gpu("source of two kinds", "- assumed: an", "- seen: x\n      assumed: an", "exactly one of seen"),
     gpu("no source", "  source:\n    - assumed: an example\n", "", "source", "missing"),
     gpu("source for nothing", "- assumed: an example", "- assumed: x\n      for: [zz]", "zz", "'for'"),

@@ -26,6 +26,8 @@ from memwall.ops import registry
 
 ROOT = Path(__file__).resolve().parents[1]
 ESCAPE = "\x1b["
+FEW = 20
+"""A catalogue with fewer devices lacks some that the help names."""
 
 # One sound call of every command that gives a result.
 CALLS = {
@@ -136,16 +138,14 @@ def test_help_has_an_example_to_copy(path: tuple[str, ...], capsys: pytest.Captu
 
 
 @pytest.mark.parametrize("path", [(), *EVERY], ids=lambda path: " ".join(path) or "memwall")
-def test_every_example_in_the_help_parses(path: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> None:
+def test_every_example_in_the_help_runs(path: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> None:
     text = output(capsys, " ".join([*path, "--help"]))
-    known = {"op show OP", "gpu show NAME"}
     for line in re.findall(r"^ +memwall (.*)$", text, re.MULTILINE):
-        words = line.partition(" > ")[0].split()
-        if any(word.isupper() for word in words) or " ".join(words) in known:
-            continue
-        code = run([*words, "--help"])
-        assert code == 0, line
-        assert capsys.readouterr().err == ""
+        code = run(line.partition(" > ")[0].split())
+        err = capsys.readouterr().err
+        if "unknown GPU" in err and len(HARDWARE.names()) < FEW:
+            pytest.skip("a GPU of the examples has no file")
+        assert (code, err) == (0, ""), line
 
 
 def test_the_list_of_commands_has_the_first_line_of_each_docstring() -> None:

@@ -66,13 +66,18 @@ class Format(click.ParamType[str]):
 
 
 class Amount(click.ParamType[float]):
-    """A finite number of at least zero, such as 4.2e12."""
+    """A finite number such as 4.2e12, zero too; a part of a FLOP or of a byte is not one."""
 
     name = "number"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int | float:
         """The number."""
-        return parse_number(value, _flag(param), largest=1e30) if isinstance(value, str) else value
+        number = parse_number(value, _flag(param), largest=1e30) if isinstance(value, str) else value
+        if 0 < number < 1:
+            raise UsageError(
+                f"{_flag(param)} must be 0 or at least 1, not '{shown(value)}'", f"Try {_flag(param)} 4.2e12"
+            )
+        return number
 
 
 class Named(click.ParamType[str]):

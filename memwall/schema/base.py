@@ -9,8 +9,9 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 from memwall import yamlfile
 from memwall.errors import FileError, nearest, shown
 
-Positive = Annotated[float, Field(gt=0, le=1e15)]
+Positive = Annotated[float, Field(ge=1e-9, le=1e15)]  # so that no quotient overflows
 Whole = Annotated[int, Field(gt=0, le=10**15, strict=True)]
+Text = Annotated[str, Field(min_length=1)]
 Name = Annotated[str, Field(pattern=r"^[a-z0-9]+([.-][a-z0-9]+)*$", max_length=60)]
 
 KINDS = ("seen", "recalled", "derived", "measured", "assumed")
@@ -29,11 +30,11 @@ class Source(Strict):
     derived: arithmetic on other keys. measured: read off the hardware. assumed: a what-if.
     """
 
-    seen: str | None = None
-    recalled: str | None = None
-    derived: str | None = None
-    measured: str | None = None
-    assumed: str | None = None
+    seen: Text | None = None
+    recalled: Text | None = None
+    derived: Text | None = None
+    measured: Text | None = None
+    assumed: Text | None = None
     keys: list[str] | None = Field(default=None, alias="for", min_length=1)
 
     @model_validator(mode="after")
@@ -103,10 +104,14 @@ def said(error: Any) -> str:
         )
     if kind == "union_tag_not_found":
         return "the key 'kind' is missing"
-    if kind == "too_short":
+    if kind in ("too_short", "string_too_short"):
         return "must not be empty"
     if kind == "string_pattern_mismatch":
         return f"must be lower-case words joined by '-' or '.', such as my-gpu, not {_value(error['input'])}"
+    if kind == "greater_than_equal" and error["input"] <= 0 < context["ge"] < 1:
+        return f"must be greater than 0, not {_value(error['input'])}"
+    if kind == "greater_than_equal":
+        return f"must be at least {context['ge']:g}, not {_value(error['input'])}"
     if kind == "less_than_equal":
         return f"must be at most {context['le']:.0e}".replace("e+", "e")
     problem = error["msg"].removeprefix("Value error, ")
