@@ -95,7 +95,9 @@ def _read(text: str) -> int | float:
         raise ValueError(text)
     base, caret, exponent = text.partition("^")
     if caret:
-        if not 0 <= int(exponent) <= 200:
+        if not (base.strip().isdigit() and exponent.strip().isdigit()):  # -2^2 and 2^-3 are no counts of anything
+            raise ValueError(text)
+        if int(exponent) > 200:  # capping it would read 2^9999999 as 2^99
             raise ValueError(text)
         return int(int(base) ** int(exponent))
     try:
