@@ -67,8 +67,8 @@ def evidence_notes(device: Device, bounds: Sequence[Bound]) -> list[str]:
     if device.announced:
         notes.append(f"{device.title} is announced, not shipping: its figures are its maker's plans")
     for constant in weak(bounds):
-        source = "set by you" if constant.kind == "assumed" else f"recalled, not checked: {constant.source}"
-        notes.append(f"* rests on {constant.key}, {source}")
+        how = "recalled, not checked" if constant.kind == "recalled" else "assumed"
+        notes.append(f"* rests on {constant.key}, {how}: {constant.source}")
     scaled_peaks = {
         c.key: c for b in bounds for c in b.rests_on if c.note and c.key.split(".")[0] in ("matrix", "vector")
     }

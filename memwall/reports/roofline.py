@@ -147,7 +147,19 @@ def _case(
             raise UsageError(
                 "attention: a window counts back from each query, so it needs a causal mask", "Add --causal"
             )
-    return Case(operator, dims, formats, causal, impl), defaulted
+    case = Case(operator, dims, formats, causal, impl)
+    _check_formats(case)
+    return case, defaulted
+
+
+def _check_formats(case: Case) -> None:
+    """A format that no tensor of the operator has is a mistake, not a wish to ignore."""
+    for kind in ("weight", "kv", "out"):
+        given = getattr(case.formats, kind)
+        if given and case.stored(**{kind: "int64"}).program == case.stored(**{kind: None}).program:
+            raise UsageError(
+                f"{case.op.name} has no tensor that --{kind}-dtype would change", f"See memwall op show {case.op.name}"
+            )
 
 
 def _of_counts(
