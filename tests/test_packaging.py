@@ -49,10 +49,14 @@ def test_the_wheel_runs_from_any_folder(wheel: Path, tmp_path: Path, unpacked: b
     if unpacked:
         path = tmp_path / "site"
         zipfile.ZipFile(wheel).extractall(path)
-    roofline = json.loads(memwall_from(path, tmp_path, "roofline", "--gpu", "H100-SXM5-80GB", "--op", "gemv", "--json"))
+    roofline = json.loads(
+        memwall_from(path, tmp_path, "roofline", "--gpu", "H100-SXM5-80GB", "--op", "gemv", "--json")
+    )
     assert roofline["gpu"] == "h100"
     assert roofline["traffic_bytes"] == 134250496  # 2 (8192^2 + 2 x 8192)
-    attention = json.loads(memwall_from(path, tmp_path, "attention", "--model", "llama3-70b", "--seq", "4096", "--json"))
+    attention = json.loads(
+        memwall_from(path, tmp_path, "attention", "--model", "llama3-70b", "--seq", "4096", "--json")
+    )
     assert attention["flash"]["traffic_bytes"] == 12079595520  # 80 x 2 x 4096 x 128 x (2 x 64 + 2 x 8)
     assert "h200" in memwall_from(path, tmp_path, "gpu", "list")
 

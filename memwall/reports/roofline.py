@@ -158,7 +158,8 @@ def _check_formats(case: Case) -> None:
         given = getattr(case.formats, kind)
         if given and case.stored(**{kind: "int64"}).program == case.stored(**{kind: None}).program:
             raise UsageError(
-                f"{case.op.name} has no tensor that --{kind}-dtype would change", f"See memwall op show {case.op.name}"
+                f"{case.op.name} has no tensor that --{kind}-dtype would change",
+                f"See memwall op show {case.op.name}",
             )
 
 
