@@ -20,7 +20,7 @@ FLOORS = [
     {"memwall.units"},
     {"memwall.dtypes", "memwall.catalog", "memwall.yamlfile"},
     {"memwall.schema", "memwall.whatif", "memwall.hardware", "memwall.program"},
-    {"memwall.ops", "memwall.roofline"},
+    {"memwall.ops", "memwall.bound"},
     {"memwall.models"},
     {"memwall.reports"},
     {"memwall.render"},

@@ -25,8 +25,8 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def memwall_from(path: Path, folder: Path, *args: str) -> str:
     """Run memwall with the wheel's code alone, from another folder."""
-    code = f"import sys; sys.path.insert(0, {str(path)!r}); import memwall.cli; print(memwall.__file__, file=sys.stderr); "
-    code += "raise SystemExit(memwall.cli.run(sys.argv[1:]))"
+    code = f"import sys; sys.path.insert(0, {str(path)!r}); import memwall.cli; "
+    code += "print(memwall.__file__, file=sys.stderr); raise SystemExit(memwall.cli.run(sys.argv[1:]))"
     run = subprocess.run(
         [sys.executable, "-P", "-c", code, *args], cwd=folder, capture_output=True, text=True, check=False
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from memwall.bound import Bound
 from memwall.errors import NotAvailable
 from memwall.render.bounds import (
     bound_record,
@@ -14,7 +15,6 @@ from memwall.render.bounds import (
 from memwall.render.data import Record
 from memwall.render.page import Page, Section, Table, numbers
 from memwall.reports.attention import IMPLS, AttentionReport, Cost, LayerKind
-from memwall.roofline import Bound
 from memwall.units import format_bytes, format_flops, format_seconds, significant
 
 Row = AttentionReport | tuple[str, NotAvailable]

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from memwall.bound import Bound, Term
 from memwall.errors import NotAvailable
 from memwall.hardware import Constant, Device
 from memwall.render.data import Record
 from memwall.render.page import Lines, Section
-from memwall.roofline import Bound, Term
 from memwall.units import (
     format_bytes,
     format_bytes_per_s,

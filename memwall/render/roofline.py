@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from memwall.advice import Step
 from memwall.errors import NotAvailable
 from memwall.render.bounds import (
     bound_record,
@@ -18,6 +17,7 @@ from memwall.render.bounds import (
 )
 from memwall.render.data import Record
 from memwall.render.page import Lines, Page, Section, Table, numbers
+from memwall.reports.advice import Step
 from memwall.reports.roofline import RooflineReport
 from memwall.units import format_bytes, format_flops, format_flops_per_s, format_seconds, significant
 

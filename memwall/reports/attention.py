@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from memwall import hardware
+from memwall.bound import Bound, bound, kernel_bounds
 from memwall.errors import UsageError
 from memwall.hardware import Device
 from memwall.models.model import Attention, LatentAttention, Model
@@ -14,7 +15,6 @@ from memwall.models.passes import Tokens, attention_layers, attention_program
 from memwall.ops import registry
 from memwall.program import Program, Work
 from memwall.reports.case import DEFAULT_DTYPE, DEFAULT_GPU, Case, Formats, attention_is_causal
-from memwall.roofline import Bound, bound, kernel_bounds
 
 IMPLS = ("standard", "flash")
 

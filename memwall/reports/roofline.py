@@ -6,16 +6,16 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 from memwall import hardware
+from memwall.bound import Bound, bound, kernel_bounds
 from memwall.dtypes import find as find_dtype
 from memwall.errors import NotAvailable, UsageError
 from memwall.hardware import Device
 from memwall.ops import registry
 from memwall.program import Program, Work
 from memwall.reports.case import DEFAULT_DTYPE, DEFAULT_GPU, Case, Formats, attention_is_causal
-from memwall.roofline import Bound, bound, kernel_bounds
 
 if TYPE_CHECKING:
-    from memwall.advice import Step
+    from memwall.reports.advice import Step
 
 
 class RooflineReport(NamedTuple):
@@ -50,7 +50,7 @@ class RooflineReport(NamedTuple):
     @property
     def advice(self) -> tuple[Step, ...]:
         """What to do next in this regime, in order, each with its number where there is one."""
-        from memwall.advice import next_steps
+        from memwall.reports.advice import next_steps
 
         return next_steps(self)
 

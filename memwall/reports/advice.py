@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
+from memwall.bound import Bound, bound
 from memwall.dtypes import find as find_dtype
 from memwall.errors import MemwallError
 from memwall.hardware import Device
@@ -16,7 +17,6 @@ from memwall.maths import ceil_div
 from memwall.program import Program, Tensor
 from memwall.reports.case import Case
 from memwall.reports.roofline import RooflineReport
-from memwall.roofline import Bound, bound
 from memwall.units import MEGA, format_bytes, format_flops_per_s, format_seconds, scaled_binary, significant
 
 WEIGHTS = ("b", "w")
