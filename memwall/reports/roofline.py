@@ -15,7 +15,7 @@ from memwall.program import Program, Work
 from memwall.reports.case import DEFAULT_DTYPE, DEFAULT_GPU, Case, Formats, attention_is_causal
 
 if TYPE_CHECKING:
-    from memwall.reports.advice import Step
+    from memwall.reports.steps import Step
 
 
 class RooflineReport(NamedTuple):
