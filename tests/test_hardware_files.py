@@ -379,7 +379,7 @@ SPARSE_HEADLINES = [  # figures that are often copied as if dense
     ("l4", "fp8", 485), ("l40s", "fp8", 1466), ("a100", "bf16", 624), ("b200", "fp4", 18000),
     ("gb200", "bf16", 5000), ("rtx-5090", "fp4", 3352), ("rtx-4090", "fp8", 660.6),
     ("gb10", "fp4", 1000), ("jetson-thor", "fp4", 2070), ("jetson-orin", "int8", 170),
-    ("mi300x", "bf16", 2615), ("mi355x", "fp8", 10066), ("mi455x", "fp4", 40000),
+    ("mi300x", "bf16", 2615), ("mi355x", "fp8", 10066),
     ("rtx-6000-ada", "fp8", 1457), ("rtx-pro-6000", "fp4", 4030), ("gb300", "nvfp4", 20000),
 ]  # fmt: skip
 

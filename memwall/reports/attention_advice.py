@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 from memwall.bound import Bound
 from memwall.dtypes import find
@@ -19,9 +20,8 @@ def next_steps(report: AttentionReport) -> tuple[Step, ...]:
         kept = report.formats.kv or report.formats.dtype
         steps.append(narrower("KV compression", "K and V", _choices(report, "kv", kept), flash))
     else:
-        steps.append(
-            narrower("narrower dtype", "operands", _choices(report, "dtype", report.formats.dtype), flash)
-        )
+        choices = _choices(report, "dtype", report.formats.dtype)
+        steps.append(narrower("narrower dtype", "operands", choices, flash))
     return tuple(step for step in steps if step)
 
 
@@ -36,6 +36,7 @@ def _choices(report: AttentionReport, which: str, now: str) -> list[Choice]:
 def _flash_with(report: AttentionReport, which: str, name: str) -> Callable[[Device], Bound]:
     """The pass's flash bound with one format replaced."""
     formats = report.formats._replace(**{which: name})
+    shape: dict[str, Any] = dict(report.given)
 
     def bound_on(device: Device) -> Bound:
         again = attention(
@@ -44,7 +45,7 @@ def _flash_with(report: AttentionReport, which: str, name: str) -> Callable[[Dev
             dtype=formats.dtype,
             kv_dtype=formats.kv,
             causal=report.causal,
-            **report.given,
+            **shape,
         )
         return again.flash.whole
 
