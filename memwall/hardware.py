@@ -179,7 +179,7 @@ class Device:
 
     def _source(self, path: str, group: str, keys: set[str]) -> tuple[str, str]:
         if path in self._assumed:
-            return "assumed", "a what-if"
+            return "assumed", "set by you"
         entries = self.data[group]["source"]
         named = [entry for entry in entries if keys & set(entry.get("for") or ())]
         rest = [entry for entry in entries if not entry.get("for")]

@@ -168,7 +168,7 @@ def significant(value: float, digits: int = 4) -> str:
     if not math.isfinite(value):
         return str(value)
     magnitude = math.floor(math.log10(abs(value)))
-    if magnitude >= 7 or magnitude < -4:
+    if magnitude >= 9 or magnitude < -4:
         return f"{value:.{digits - 1}e}"
     decimals = max(digits - 1 - magnitude, 0)
     text = f"{value:.{decimals}f}"

@@ -54,7 +54,7 @@ def show_gpu(gpu: str, as_yaml: bool, changes: dict[str, str], **options: Any) -
     if as_yaml:
         write(output, _yaml(gpu, device, changed=bool(changes)))
         return
-    emit(output, lambda: [gpus.record(device)], lambda: gpus.show_page(device))
+    emit(output, lambda: [gpus.full_record(device)], lambda: gpus.show_page(device))
 
 
 @command.command("compare")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from memwall.bound import Bound
 from memwall.errors import NotAvailable
 from memwall.render.bounds import (
     bound_record,
@@ -10,11 +11,12 @@ from memwall.render.bounds import (
     intensity_text,
     mark,
     notes_section,
+    step_record,
+    steps_section,
 )
 from memwall.render.data import Record
 from memwall.render.page import Page, Section, Table, numbers
 from memwall.reports.attention import IMPLS, AttentionReport, Cost, LayerKind
-from memwall.roofline import Bound
 from memwall.units import format_bytes, format_flops, format_seconds, significant
 
 Row = AttentionReport | tuple[str, NotAvailable]
@@ -40,6 +42,7 @@ def record(report: AttentionReport) -> Record:
         "defaults": list(report.defaults),
         **evidence_record(report.device, [report.standard.whole, report.flash.whole]),
         "notes": _notes(report),
+        "advice": [step_record(step) for step in report.advice],
     }
 
 
@@ -64,7 +67,8 @@ def page(report: AttentionReport) -> Page:
     sections = [Section(_heading(report), Table(_facts(report))), Section("", numbers(rows, header))]
     if len(report.kinds) > 1:
         sections.append(Section("Kinds of layer", _kinds_table(report)))
-    return [*sections, *notes_section(_notes(report))]
+    steps = steps_section(report.flash.whole.regime, report.advice)
+    return [*sections, *steps, *notes_section(_notes(report))]
 
 
 def compare_page(rows: list[Row]) -> Page:

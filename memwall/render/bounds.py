@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from memwall.bound import Bound, Term
 from memwall.errors import NotAvailable
 from memwall.hardware import Constant, Device
 from memwall.render.data import Record
 from memwall.render.page import Lines, Section
-from memwall.roofline import Bound, Term
+from memwall.reports.steps import Step
 from memwall.units import (
     format_bytes,
     format_bytes_per_s,
@@ -67,8 +68,8 @@ def evidence_notes(device: Device, bounds: Sequence[Bound]) -> list[str]:
     if device.announced:
         notes.append(f"{device.title} is announced, not shipping: its figures are its maker's plans")
     for constant in weak(bounds):
-        source = "set by you" if constant.kind == "assumed" else f"recalled, not checked: {constant.source}"
-        notes.append(f"* rests on {constant.key}, {source}")
+        how = "recalled, not checked" if constant.kind == "recalled" else "assumed"
+        notes.append(f"* rests on {constant.key}, {how}: {constant.source}")
     scaled_peaks = {
         c.key: c for b in bounds for c in b.rests_on if c.note and c.key.split(".")[0] in ("matrix", "vector")
     }
@@ -89,6 +90,24 @@ def mark(bounds: Sequence[Bound]) -> str:
 def notes_section(notes: Sequence[str]) -> list[Section]:
     """The notes, if there are any."""
     return [Section("Notes", Lines(notes))] if notes else []
+
+
+def steps_section(regime: str, steps: Sequence[Step]) -> list[Section]:
+    """The next steps, numbered, if there are any."""
+    if not steps:
+        return []
+    lines = [f"{number}. {step.action}: {step.text}" for number, step in enumerate(steps, 1)]
+    return [Section(f"Next steps ({regime})", Lines(lines))]
+
+
+def step_record(step: Step) -> Record:
+    """A step under its documented keys."""
+    return {
+        "action": step.action,
+        "text": step.text,
+        "bound_time_s": step.bound_time_s,
+        "at": dict([step.at]) if step.at else None,
+    }
 
 
 def intensity_text(bound: Bound) -> str:

@@ -65,8 +65,12 @@ def record(device: Device) -> Record:
         "weak_sources": [
             {"key": c.key, "kind": c.kind, "source": c.source} for c in _headline_constants(device) if c.weak
         ],
-        "data": dict(data),
     }
+
+
+def full_record(device: Device) -> Record:
+    """The device with everything in its file, in the file's own units."""
+    return {**record(device), "data": dict(device.data)}
 
 
 def list_page(devices: Sequence[Device]) -> Page:

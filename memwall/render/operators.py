@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from memwall.ops.registry import Op, flag
 from memwall.render.data import Record
@@ -28,16 +28,14 @@ def record(op: Op) -> Record:
 
 def list_page(ops: Sequence[Op]) -> Page:
     """Every operator, one row each."""
-    rows = [
-        (op.name, " ".join(f"--{flag(d)}" for d in op.required), _optional(op), summary(op)) for op in ops
-    ]
-    return [Section("", Table(rows, ("op", "required", "optional", "what it does")))]
+    rows = [(op.name, summary(op).partition(":")[0], _flags(op.required), _optional(op)) for op in ops]
+    return [Section("", Table(rows, ("op", "what it is", "required", "optional")))]
 
 
 def show_page(op: Op) -> Page:
     """One operator: its docstring, its flags, a command to copy."""
     doc = (inspect.getdoc(op.build) or "").splitlines()
-    facts = [("required", " ".join(f"--{flag(d)}" for d in op.required)), ("optional", _optional(op))]
+    facts = [("required", _flags(op.required)), ("optional", _optional(op))]
     if op.default_shape:
         facts.append(("default shape", " ".join(f"{k}={v}" for k, v in op.default_shape.items())))
     if op.impls:
@@ -54,4 +52,8 @@ def summary(op: Op) -> str:
 
 
 def _optional(op: Op) -> str:
-    return " ".join(f"--{flag(d)}" for d in op.dims if d not in op.required)
+    return _flags(d for d in op.dims if d not in op.required)
+
+
+def _flags(dims: Iterable[str]) -> str:
+    return " ".join(f"--{flag(dim)}" for dim in dims)

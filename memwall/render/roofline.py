@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from memwall.advice import Step
 from memwall.errors import NotAvailable
 from memwall.render.bounds import (
     bound_record,
@@ -14,10 +13,12 @@ from memwall.render.bounds import (
     mark,
     notes_section,
     ridge_text,
+    step_record,
+    steps_section,
     term_texts,
 )
 from memwall.render.data import Record
-from memwall.render.page import Lines, Page, Section, Table, numbers
+from memwall.render.page import Page, Section, Table, numbers
 from memwall.reports.roofline import RooflineReport
 from memwall.units import format_bytes, format_flops, format_flops_per_s, format_seconds, significant
 
@@ -47,7 +48,7 @@ def record(report: RooflineReport) -> Record:
         "defaults": list(report.defaults),
         **evidence_record(report.device, [report.bound]),
         "notes": _notes(report),
-        "advice": [_step_record(step) for step in report.advice],
+        "advice": [step_record(step) for step in report.advice],
     }
 
 
@@ -73,9 +74,8 @@ def page(report: RooflineReport) -> Page:
         sections.append(
             Section("Kernels", numbers(rows, ("kernel", "FLOPs", "traffic", "limited by", "bound")))
         )
-    if report.advice:
-        sections.append(Section(f"Next steps ({report.regime})", Lines(_steps(report.advice))))
-    return [*sections, *notes_section(_notes(report))]
+    steps = steps_section(report.regime, report.advice)
+    return [*sections, *steps, *notes_section(_notes(report))]
 
 
 def compare_page(rows: Sequence[Row]) -> Page:
@@ -180,16 +180,3 @@ def _shared_notes(report: RooflineReport) -> list[str]:
 
 def _notes(report: RooflineReport) -> list[str]:
     return [*_shared_notes(report), *evidence_notes(report.device, [report.bound])]
-
-
-def _steps(steps: Sequence[Step]) -> list[str]:
-    return [f"{number}. {step.action}: {step.text}" for number, step in enumerate(steps, 1)]
-
-
-def _step_record(step: Step) -> Record:
-    return {
-        "action": step.action,
-        "text": step.text,
-        "bound_time_s": step.bound_time_s,
-        "at": dict([step.at]) if step.at else None,
-    }

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from memwall import hardware
+from memwall.bound import Bound, bound, kernel_bounds
 from memwall.errors import UsageError
 from memwall.hardware import Device
 from memwall.models.model import Attention, LatentAttention, Model
@@ -14,7 +15,9 @@ from memwall.models.passes import Tokens, attention_layers, attention_program
 from memwall.ops import registry
 from memwall.program import Program, Work
 from memwall.reports.case import DEFAULT_DTYPE, DEFAULT_GPU, Case, Formats, attention_is_causal
-from memwall.roofline import Bound, bound, kernel_bounds
+
+if TYPE_CHECKING:
+    from memwall.reports.steps import Step
 
 IMPLS = ("standard", "flash")
 
@@ -52,6 +55,8 @@ class AttentionReport(NamedTuple):
 
     device: Device
     model: Model | None
+    given: Mapping[str, int]
+    """The shape as it was asked for."""
     tokens: Tokens
     kinds: tuple[LayerKind, ...]
     formats: Formats
@@ -64,6 +69,13 @@ class AttentionReport(NamedTuple):
     def traffic_reduction(self) -> float:
         """How many times fewer bytes flash moves."""
         return self.standard.whole.work.traffic_bytes / self.flash.whole.work.traffic_bytes  # type: ignore[no-any-return]
+
+    @property
+    def advice(self) -> tuple[Step, ...]:
+        """What to do next, in order, each with its number."""
+        from memwall.reports.attention_advice import next_steps
+
+        return next_steps(self)
 
     @property
     def layers(self) -> int:
@@ -110,7 +122,7 @@ def attention(
         masked = (not tokens.decoding) if causal is None else causal
         kinds = _of_model(loaded, tokens, formats, masked)
     standard, flash = (_cost(impl, kinds, tokens, device) for impl in IMPLS)
-    return AttentionReport(device, loaded, tokens, kinds, formats, masked, standard, flash, defaults)
+    return AttentionReport(device, loaded, given, tokens, kinds, formats, masked, standard, flash, defaults)
 
 
 def _of_shape(

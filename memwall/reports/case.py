@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from memwall.bound import Bound, bound
 from memwall.dtypes import Precision, find, precision
 from memwall.hardware import Device
 from memwall.ops import registry
 from memwall.program import Program
-from memwall.roofline import Bound, bound
 
 DEFAULT_GPU = "h100"
 DEFAULT_DTYPE = "bf16"

@@ -6,16 +6,16 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 from memwall import hardware
+from memwall.bound import Bound, bound, kernel_bounds
 from memwall.dtypes import find as find_dtype
 from memwall.errors import NotAvailable, UsageError
 from memwall.hardware import Device
 from memwall.ops import registry
 from memwall.program import Program, Work
 from memwall.reports.case import DEFAULT_DTYPE, DEFAULT_GPU, Case, Formats, attention_is_causal
-from memwall.roofline import Bound, bound, kernel_bounds
 
 if TYPE_CHECKING:
-    from memwall.advice import Step
+    from memwall.reports.steps import Step
 
 
 class RooflineReport(NamedTuple):
@@ -50,7 +50,7 @@ class RooflineReport(NamedTuple):
     @property
     def advice(self) -> tuple[Step, ...]:
         """What to do next in this regime, in order, each with its number where there is one."""
-        from memwall.advice import next_steps
+        from memwall.reports.advice import next_steps
 
         return next_steps(self)
 
@@ -147,7 +147,20 @@ def _case(
             raise UsageError(
                 "attention: a window counts back from each query, so it needs a causal mask", "Add --causal"
             )
-    return Case(operator, dims, formats, causal, impl), defaulted
+    case = Case(operator, dims, formats, causal, impl)
+    _check_formats(case)
+    return case, defaulted
+
+
+def _check_formats(case: Case) -> None:
+    """A format that no tensor of the operator has is a mistake, not a wish to ignore."""
+    for kind in ("weight", "kv", "out"):
+        given = getattr(case.formats, kind)
+        if given and case.stored(**{kind: "int64"}).program == case.stored(**{kind: None}).program:
+            raise UsageError(
+                f"{case.op.name} has no tensor that --{kind}-dtype would change",
+                f"See memwall op show {case.op.name}",
+            )
 
 
 def _of_counts(

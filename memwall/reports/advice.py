@@ -5,40 +5,26 @@ Every number comes from asking the same roofline again with one thing changed.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
-from typing import NamedTuple
 
+from memwall.bound import Bound, bound
 from memwall.dtypes import find as find_dtype
-from memwall.errors import MemwallError
 from memwall.hardware import Device
 from memwall.maths import ceil_div
 from memwall.program import Program, Tensor
 from memwall.reports.case import Case
 from memwall.reports.roofline import RooflineReport
-from memwall.roofline import Bound, bound
-from memwall.units import MEGA, format_bytes, format_flops_per_s, format_seconds, scaled_binary, significant
+from memwall.reports.steps import Step, faster, narrower
+from memwall.units import MEGA, format_bytes, scaled_binary, significant
 
 WEIGHTS = ("b", "w")
 CACHES = ("K", "V", "latent")
 ACTIVATIONS = ("x", "gate")  # what another kernel has just made, and this one reads back
 FEATURES = {"tma": "TMA", "cp_async": "cp.async"}
-LARGEST_BATCH = 2**20
-WORTHWHILE = 0.95  # a step that saves less than this is not worth a line
+LARGEST_BATCH = 1 << 20
 TILE_M, TILE_N = 128, 256
 SECTOR_BYTES = 32  # what DRAM hands to L2 at the least: CUDA C++ Best Practices Guide, coalesced access
-
-
-class Step(NamedTuple):
-    """One thing to do."""
-
-    action: str
-    """Its kind: fusion, batch, quantisation, coalescing, tiles, registers ..."""
-    text: str
-    bound_time_s: float | None = None
-    """The bound once it is done."""
-    at: tuple[str, int] | None = None
-    """The dimension and its value where the regime changes."""
 
 
 def next_steps(report: RooflineReport) -> tuple[Step, ...]:
@@ -75,7 +61,7 @@ def _fusion(case: Case, now: Bound, device: Device) -> Step | None:
     if program.intermediates:
         fused = case._replace(impl=case.op.impls[0]).bound(device)
         names = " and ".join(tensor.name for tensor in program.intermediates)
-        return _faster(
+        return faster(
             "fusion", f"One kernel instead of {len(program.kernels)} keeps {names} on chip", now, fused
         )
     made = _named(program, ACTIVATIONS)
@@ -83,7 +69,7 @@ def _fusion(case: Case, now: Bound, device: Device) -> Step | None:
         return None
     saved = replace(now.work, read_bytes=now.work.read_bytes - made.bytes)
     text = f"Fused into the kernel that makes {made.name}, {made.name} is not read back"
-    return _faster("fusion", text, now, bound(saved, device))
+    return faster("fusion", text, now, bound(saved, device))
 
 
 def _batch(case: Case, now: Bound, device: Device) -> Step | None:
@@ -103,13 +89,13 @@ def _weights(case: Case, now: Bound, device: Device) -> Step | None:
     if case.op.name == "batched_gemm" or weights is None or weights.bytes < now.work.traffic_bytes / 2:
         return None
     options = [name for name in ("fp8", "int4-g128") if _bits(name) < weights.dtype.bits_per_element]
-    return _narrower("quantisation", "weights", [(o, case.stored(weight=o)) for o in options], now, device)
+    return narrower("quantisation", "weights", [(o, case.stored(weight=o).bound) for o in options], now)
 
 
 def _activations(case: Case, now: Bound, device: Device) -> Step | None:
     if now.work.matrix_flops or find_dtype(case.formats.dtype).bits <= 8:
         return None
-    return _narrower("quantisation", "tensors", [("fp8", case.stored(dtype="fp8"))], now, device)
+    return narrower("quantisation", "tensors", [("fp8", case.stored(dtype="fp8").bound)], now)
 
 
 def _coalescing(case: Case, now: Bound, device: Device) -> Step | None:
@@ -157,7 +143,7 @@ def _kv(case: Case, now: Bound, device: Device) -> Step | None:
     if cache is None or cache.bytes < now.work.traffic_bytes / 4:
         return None
     options = [name for name in ("fp8", "nvfp4") if _bits(name) < cache.dtype.bits_per_element]
-    return _narrower("KV compression", "K and V", [(o, case.stored(kv=o)) for o in options], now, device)
+    return narrower("KV compression", "K and V", [(o, case.stored(kv=o).bound) for o in options], now)
 
 
 # --- compute-bound --------------------------------------------------------------------------------
@@ -208,8 +194,8 @@ def _narrower_compute(case: Case, now: Bound, device: Device) -> Step | None:
         for name in ("bf16", "fp8", "nvfp4", "mxfp4")
         if find_dtype(name).bits < bits and name in device.dtypes()
     ]
-    cases = [(name, case.stored(dtype=name)) for name in options[:2]]
-    return _narrower("narrower dtype", "operands", cases, now, device)
+    choices = [(name, case.stored(dtype=name).bound) for name in options[:2]]
+    return narrower("narrower dtype", "operands", choices, now)
 
 
 _Maker = Callable[[Case, Bound, Device], Step | None]
@@ -252,43 +238,6 @@ def _compute_bound(case: Case, device: Device) -> bool:
 def _batch_dim(case: Case) -> str | None:
     """The dimension that adds rows to the same weights."""
     return {"gemv": "batch", "gemm": "m", "grouped_gemm": "m"}.get(case.op.name)
-
-
-def _narrower(
-    action: str, what: str, cases: Sequence[tuple[str, Case]], now: Bound, device: Device
-) -> Step | None:
-    """The times with narrower formats, those that help; a format that the device lacks is left out."""
-    found = []
-    for name, case in cases:
-        try:
-            changed = case.bound(device)
-        except MemwallError:
-            continue
-        if changed.time_s <= WORTHWHILE * now.time_s:
-            found.append((name, changed))
-    if not found:
-        return None
-    best = min(changed.time_s for _, changed in found)
-    return Step(action, "; ".join(_narrowed(name, what, changed, now) for name, changed in found), best)
-
-
-def _narrowed(name: str, what: str, changed: Bound, now: Bound) -> str:
-    """'fp8 weights: 0.50x the bytes, 20.03 us'."""
-    bytes_ratio = changed.work.traffic_bytes / now.work.traffic_bytes
-    regime = "" if changed.regime == now.regime else f", then {changed.regime}"
-    rate = (
-        f"{format_flops_per_s(changed.peak.value)}, "
-        if changed.peak and now.regime == "compute-bound"
-        else ""
-    )
-    return f"{name} {what}: {rate}{bytes_ratio:.2f}x the bytes, {format_seconds(changed.time_s)}{regime}"
-
-
-def _faster(action: str, text: str, now: Bound, then: Bound) -> Step | None:
-    if then.time_s > WORTHWHILE * now.time_s:
-        return None
-    saved = format_bytes(now.work.traffic_bytes - then.work.traffic_bytes)
-    return Step(action, f"{text}: {saved} less, {format_seconds(then.time_s)}", then.time_s)
 
 
 def _named(program: Program, names: tuple[str, ...]) -> Tensor | None:
