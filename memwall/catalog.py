@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from memwall.errors import FileError, UnknownName, shown
+from memwall.units import MEBI
 
 _HERE = os.path.dirname(os.path.abspath(__file__))
 _VENDORS = (
@@ -160,7 +161,7 @@ def _text_of(path: str) -> str:
     named = shown(path, 120)
     try:
         with open(path, encoding="utf-8") as file:
-            return file.read(2**20 + 1)
+            return file.read(MEBI + 1)
     except IsADirectoryError:
         raise FileError(f"{named}: is a folder, not a file", "Name the .yaml file in it") from None
     except UnicodeDecodeError:

@@ -34,6 +34,11 @@ KEY_FACTORS = {
 }
 
 LARGEST_COUNT = 10**15
+LARGEST_AMOUNT = 10**30
+"""FLOPs and bytes of any kernel."""
+SMALLEST_CONSTANT, LARGEST_CONSTANT = 1e-9, 1e15
+"""What a file may hold: so that no quotient overflows."""
+LARGEST_EXPONENT = 200
 
 
 def to_si(key: str, number: float) -> float:
@@ -95,9 +100,9 @@ def _read(text: str) -> int | float:
         raise ValueError(text)
     base, caret, exponent = text.partition("^")
     if caret:
-        if not (base.strip().isdigit() and exponent.strip().isdigit()):  # -2^2 and 2^-3 are no counts of anything
+        if not (base.strip().isdigit() and exponent.strip().isdigit()):  # -2^2 and 2^-3 count nothing
             raise ValueError(text)
-        if int(exponent) > 200:  # capping it would read 2^9999999 as 2^99
+        if int(exponent) > LARGEST_EXPONENT:
             raise ValueError(text)
         return int(int(base) ** int(exponent))
     try:

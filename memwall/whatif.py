@@ -8,7 +8,7 @@ from typing import Any
 
 from memwall import yamlfile
 from memwall.errors import FileError, UsageError, nearest, shown
-from memwall.units import parse_number
+from memwall.units import LARGEST_AMOUNT, parse_number
 
 
 def apply(data: dict[str, Any], changes: Mapping[str, str], name: str) -> dict[str, Any]:
@@ -34,7 +34,7 @@ def apply(data: dict[str, Any], changes: Mapping[str, str], name: str) -> dict[s
 def _value(path: str, text: str) -> Any:
     """A number as people type it (4000, 4e3, 2^12), true, false, or a word."""
     try:
-        return parse_number(text, path, largest=1e30)
+        return parse_number(text, path, largest=LARGEST_AMOUNT)
     except UsageError:
         pass
     try:

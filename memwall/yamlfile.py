@@ -13,13 +13,14 @@ from typing import Any
 import yaml
 
 from memwall.errors import FileError, shown
+from memwall.units import MEBI
 
 try:
     from yaml import CSafeLoader as _Loader
 except ImportError:  # PyYAML built without libyaml: slower, same result
     from yaml import SafeLoader as _Loader  # type: ignore[assignment]
 
-LARGEST_FILE_BYTES = 2**20
+LARGEST_FILE_BYTES = MEBI
 DEEPEST = 20
 EXAMPLE = "memwall gpu show h100 --yaml, memwall model show llama3-8b --yaml"
 _TAG = "tag:yaml.org,2002:"

@@ -12,7 +12,7 @@ from memwall import dtypes
 from memwall.catalog import HARDWARE, MODELS, Catalog
 from memwall.errors import UsageError, shown
 from memwall.reports.case import DEFAULT_DTYPE, DEFAULT_GPU
-from memwall.units import parse_count, parse_number
+from memwall.units import LARGEST_AMOUNT, parse_count, parse_number
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -72,7 +72,9 @@ class Amount(click.ParamType[float]):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int | float:
         """The number."""
-        number = parse_number(value, _flag(param), largest=1e30) if isinstance(value, str) else value
+        number = (
+            parse_number(value, _flag(param), largest=LARGEST_AMOUNT) if isinstance(value, str) else value
+        )
         if 0 < number < 1:
             raise UsageError(
                 f"{_flag(param)} must be 0 or at least 1, not '{shown(value)}'", f"Try {_flag(param)} 4.2e12"

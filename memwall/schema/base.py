@@ -8,9 +8,10 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from memwall import yamlfile
 from memwall.errors import FileError, nearest, shown
+from memwall.units import LARGEST_CONSTANT, LARGEST_COUNT, SMALLEST_CONSTANT
 
-Positive = Annotated[float, Field(ge=1e-9, le=1e15)]  # so that no quotient overflows
-Whole = Annotated[int, Field(gt=0, le=10**15, strict=True)]
+Positive = Annotated[float, Field(ge=SMALLEST_CONSTANT, le=LARGEST_CONSTANT)]
+Whole = Annotated[int, Field(gt=0, le=LARGEST_COUNT)]
 Text = Annotated[str, Field(min_length=1)]
 Name = Annotated[str, Field(pattern=r"^[a-z0-9]+([.-][a-z0-9]+)*$", max_length=60)]
 
@@ -189,7 +190,8 @@ def _plain(text: str) -> str:
         number = float(text)
     except ValueError:
         return ""
-    return f"{number:.10g}" if 1e-6 < number < 1e10 else ""
+    plain = f"{number:.10g}"
+    return plain if plain.replace(".", "", 1).isdigit() else ""
 
 
 def _value(value: Any) -> str:
