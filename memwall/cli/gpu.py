@@ -12,13 +12,39 @@ from memwall.cli.options import GPU, output_options, set_option
 from memwall.cli.output import Output, emit, write
 from memwall.errors import UsageError
 
+EPILOG = """\b
+Examples:
+  memwall gpu list
+  memwall gpu show h100
+  memwall gpu compare h100 h200 mi300x
+"""
 
-@click.group("gpu", context_settings={"help_option_names": ["-h", "--help"]})
+LIST_EPILOG = """\b
+Examples:
+  memwall gpu list --vendor NVIDIA
+  memwall gpu list --json
+"""
+
+SHOW_EPILOG = """\b
+Examples:
+  memwall gpu show h100
+  memwall gpu show h100 --yaml > my-gpu.yaml
+  memwall gpu show h100 --set memory.bandwidth_gb_per_s=4000
+"""
+
+COMPARE_EPILOG = """\b
+Examples:
+  memwall gpu compare h100 h200 mi300x
+  memwall gpu compare a100 h100 --format markdown
+"""
+
+
+@click.group("gpu", epilog=EPILOG, context_settings={"help_option_names": ["-h", "--help"]})
 def command() -> None:
     """The hardware catalogue: list, show, compare."""
 
 
-@command.command("list")
+@command.command("list", epilog=LIST_EPILOG)
 @click.option("--vendor", help="only this maker's")
 @output_options
 def list_gpus(vendor: str | None, **options: Any) -> None:
@@ -40,7 +66,7 @@ def list_gpus(vendor: str | None, **options: Any) -> None:
     )
 
 
-@command.command("show")
+@command.command("show", epilog=SHOW_EPILOG)
 @click.argument("gpu", type=GPU)
 @click.option("--yaml", "as_yaml", is_flag=True, help="the file itself, accepted back by --gpu FILE.yaml")
 @set_option
@@ -57,7 +83,7 @@ def show_gpu(gpu: str, as_yaml: bool, changes: dict[str, str], **options: Any) -
     emit(output, lambda: [gpus.full_record(device)], lambda: gpus.show_page(device))
 
 
-@command.command("compare")
+@command.command("compare", epilog=COMPARE_EPILOG)
 @click.argument("names", nargs=-1, required=True, type=GPU, metavar="GPU GPU...")
 @set_option
 @output_options

@@ -12,6 +12,11 @@ from memwall.cli.options import output_options
 from memwall.cli.output import Output, emit
 
 EPILOG = """\b
+Examples:
+  memwall hbm
+  memwall hbm --all --json
+
+\b
 A standard's maximum is not what a product runs: an H100 has HBM3 at 5.2 of the standard's 6.4 Gbit/s.
 """
 

@@ -11,13 +11,31 @@ from memwall.cli.options import MODEL, output_options
 from memwall.cli.output import Output, emit, write
 from memwall.models import model as models
 
+EPILOG = """\b
+Examples:
+  memwall model list
+  memwall model show llama3-70b
+"""
 
-@click.group("model", context_settings={"help_option_names": ["-h", "--help"]})
+LIST_EPILOG = """\b
+Examples:
+  memwall model list
+  memwall model list --format csv
+"""
+
+SHOW_EPILOG = """\b
+Examples:
+  memwall model show llama3-70b
+  memwall model show llama3-70b --yaml > my-model.yaml
+"""
+
+
+@click.group("model", epilog=EPILOG, context_settings={"help_option_names": ["-h", "--help"]})
 def command() -> None:
     """The model catalogue: list, show."""
 
 
-@command.command("list")
+@command.command("list", epilog=LIST_EPILOG)
 @output_options
 def list_models(**options: Any) -> None:
     """Every model: parameters, layers, attention."""
@@ -32,7 +50,7 @@ def list_models(**options: Any) -> None:
     )
 
 
-@command.command("show")
+@command.command("show", epilog=SHOW_EPILOG)
 @click.argument("model", type=MODEL)
 @click.option("--yaml", "as_yaml", is_flag=True, help="the file itself, accepted back by --model FILE.yaml")
 @output_options

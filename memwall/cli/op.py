@@ -10,13 +10,31 @@ from memwall.cli.options import output_options
 from memwall.cli.output import Output, emit
 from memwall.ops import registry
 
+EPILOG = """\b
+Examples:
+  memwall op list
+  memwall op show attention
+"""
 
-@click.group("op", context_settings={"help_option_names": ["-h", "--help"]})
+LIST_EPILOG = """\b
+Examples:
+  memwall op list
+  memwall op list --json
+"""
+
+SHOW_EPILOG = """\b
+Examples:
+  memwall op show attention
+  memwall op show gemm --format markdown
+"""
+
+
+@click.group("op", epilog=EPILOG, context_settings={"help_option_names": ["-h", "--help"]})
 def command() -> None:
     """The operators: list, show."""
 
 
-@command.command("list")
+@command.command("list", epilog=LIST_EPILOG)
 @output_options
 def list_ops(**options: Any) -> None:
     """Every operator with its dimensions."""
@@ -31,7 +49,7 @@ def list_ops(**options: Any) -> None:
     )
 
 
-@command.command("show")
+@command.command("show", epilog=SHOW_EPILOG)
 @click.argument("op")
 @output_options
 def show_op(op: str, **options: Any) -> None:
