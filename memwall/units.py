@@ -84,6 +84,8 @@ def _read(text: str) -> int | float:
         raise ValueError(text)
     base, caret, exponent = text.partition("^")
     if caret:
+        if not (base.strip().isdigit() and exponent.strip().isdigit()):  # -2^2 and 2^-3 are no counts of anything
+            raise ValueError(text)
         return int(int(base) ** min(int(exponent), 99))
     try:
         return int(text)
