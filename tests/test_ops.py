@@ -45,7 +45,7 @@ ONE_HEAD = {"heads": 1, "head_dim": 128, "seq": 4096}
 LATENT = {"heads": 128, "seq_kv": 8192, "batch": 8}
 
 # fmt: off
-CASES = {
+CASES: dict[str, tuple[str, dict[str, int], dict[str, Any], Counts]] = {
     # 2 x 3 x 5 x 7 = 210 FLOPs; a 3 x 7 and b 5 x 7 in; c 3 x 5 out.
     "gemm bf16": ("gemm", SMALL, {}, Counts(42 + 70, 30, 210)),
     "gemm fp32": ("gemm", SMALL, {"dtype": "fp32"}, Counts(84 + 140, 60, 210)),
@@ -166,7 +166,7 @@ def test_every_operator_has_hand_worked_counts(name: str) -> None:
 # cuDNN 9.19, bf16). Each kernel reads its operands at least once, streams hardly more.
 THIRTY_TWO = {"heads": 32, "head_dim": 128, "seq": 4096}
 # fmt: off
-COUNTED = {
+COUNTED: dict[str, tuple[str, dict[str, int], dict[str, Any], int, float]] = {
     "gemm": ("gemm", {"m": 1, "n": 28672, "k": 4096}, {}, 234899712, 1.001),
     "gemm, 32 rows": ("gemm", {"m": 32, "n": 8192, "k": 28672}, {}, 473486080, 1.005),
     "softmax": ("softmax", {"rows": 16384, "cols": 8192}, {}, 268461568, 1.001),

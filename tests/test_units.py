@@ -163,12 +163,11 @@ POWERS = {1e3, 1e6, 1e9, 1e12, 1e-3, 1e-6, 1e-9, 2**10, 2**30}
 
 def _powers(path: Path) -> list[str]:
     """Where a file writes a number that converts units."""
-    found = []
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        number = node.value if isinstance(node, ast.Constant) else None
-        if type(number) in (int, float) and number in POWERS:
-            found.append(f"{path.name}:{node.lineno}: {number!r}")
-    return found
+    return [
+        f"{path.name}:{node.lineno}: {node.value!r}"
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Constant) and type(node.value) in (int, float) and node.value in POWERS
+    ]
 
 
 @pytest.mark.parametrize(
