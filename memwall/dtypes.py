@@ -154,12 +154,8 @@ class Precision(NamedTuple):
 
     @property
     def scores(self) -> Dtype:
-        """How unfused attention stores its score matrix: in 16 bits, in 32 when computing in 32 or more."""
-        return (
-            self.result
-            if self.result.bits in (16, 32, 64) and self.activation.bits >= 16
-            else _BY_NAME["bf16"]
-        )
+        """How unfused attention stores its score matrix: like the activations, in no less than 16 bits."""
+        return self.activation if self.activation.bits >= 16 else _BY_NAME["bf16"]
 
 
 def precision(

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from memwall import yamlfile
 from memwall.catalog import HARDWARE, Entry
+from memwall.dtypes import names as format_names
 from memwall.errors import MemwallError, NotPublished, UnsupportedDtype
 from memwall.units import MEGA, to_si
 
@@ -162,7 +163,7 @@ class Device:
         return constant._replace(note=f"{self.units} units at {clock:g} MHz")
 
     def dtypes(self) -> tuple[str, ...]:
-        """The formats with a published peak for matrix work, as `--dtype` takes them."""
+        """The formats with a published peak for matrix work; fp4 and fp6 name widths, not formats."""
         matrix = (self.data.get("matrix") or {}).get("peak_dense_tflops", {})
         vector = (self.data.get("vector") or {}).get("peak_tflops", {})
         lanes = [d for d in vector if d not in matrix and (d in ("fp32", "fp64") or not matrix)]
@@ -215,7 +216,8 @@ class Device:
         return changed._replace(value=width.value * rate.value / 8, note="bus width x pin rate / 8")
 
     def _no_peak(self, dtype: str, matrix: Mapping[str, Any]) -> MemwallError:
-        offered = [d for d in _INSTEAD.get(dtype, ()) if d in self.dtypes()] or list(self.dtypes())
+        usable = [d for d in self.dtypes() if d in format_names()]
+        offered = [d for d in _INSTEAD.get(dtype, ()) if d in usable] or usable
         hint = f"Try --dtype {offered[0]}" if offered else f"See memwall gpu show {self.name}"
         reason = (matrix.get("unsupported") or {}).get(dtype)
         if reason:

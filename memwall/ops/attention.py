@@ -71,8 +71,8 @@ def _checked(dims: Dims) -> Dims:
 
 
 def _check(dims: Dims) -> None:
-    heads, kv_heads = dims.get("heads", 1), dims.get("kv_heads", 1)
-    if heads % kv_heads:
+    heads, kv_heads = dims.get("heads"), dims.get("kv_heads", 1)
+    if heads is not None and heads % kv_heads:
         raise UsageError(
             f"attention: {kv_heads} KV heads do not divide {heads} heads",
             f"Each KV head serves a whole group: try --kv-heads {_divisor(heads, kv_heads)}",

@@ -169,7 +169,6 @@ def _tile_efficiency(case: Case, now: Bound, device: Device) -> Step | None:
         "tile efficiency",
         f"{tiles} tiles of {TILE_M}x{TILE_N} on {device.units} compute units: {waves} waves, "
         f"{significant(100 * full, 3)} % full",
-        now.time_s / full,
     )
 
 
