@@ -84,5 +84,5 @@ def nearest(name: str, known: Iterable[str], limit: int = 3) -> list[str]:
 
 def shown(text: object, limit: int = 40) -> str:
     """A user's own text as an error may repeat it: one line, never long."""
-    line = " ".join(str(text).split())
+    line = " ".join("".join(c if c.isprintable() else " " for c in str(text)).split())
     return line if len(line) <= limit else f"{line[:limit]}... ({len(line)} characters)"

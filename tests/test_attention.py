@@ -315,7 +315,7 @@ def test_causal_may_be_said() -> None:
         (
             {"heads": 8, "head_dim": 64},
             UsageError,
-            "attention needs --seq-q, --seq-kv",
+            "attention needs --seq",
             "memwall roofline --op",
         ),
         ({"seq": 8}, UsageError, "attention needs --heads, --head-dim", "memwall roofline --op attention"),

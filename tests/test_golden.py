@@ -30,7 +30,7 @@ GOLDEN = {
     "roofline-counts": "roofline --gpu h100 --flops 4.2e12 --bytes 1.6e10",
     "roofline-counts-csv": "roofline --gpu h100 --flops 4.2e12 --bytes 1.6e10 --format csv",
     "roofline-what-if": "roofline --gpu h100 --op gemv --set memory.bandwidth_gb_per_s=4000",
-    "roofline-two-gpus-markdown": "roofline --gpu h100,h100 --op gemv --format markdown",
+    "roofline-two-gpus-markdown": "roofline --gpu h100,h200 --op gemv --format markdown",
     "attention-model": "attention --gpu h100 --model llama3-70b --seq 8192",
     "attention-model-json": "attention --gpu h100 --model llama3-70b --seq 8192 --json",
     "attention-windows": "attention --gpu h100 --model gemma2-27b --seq 16384",

@@ -10,12 +10,11 @@ import os
 import sys
 from importlib import import_module
 from io import TextIOWrapper
-from typing import NoReturn
 
 import click
 
 import memwall
-from memwall.errors import MemwallError, UnknownName
+from memwall.errors import MemwallError, UnknownName, shown
 
 EXIT_CODES = """\b
 Exit codes:
@@ -25,7 +24,10 @@ Exit codes:
   3  an input file: missing, malformed, a wrong key
   4  not supported by the hardware, or not published
   5  the verifier cannot run here
+  70 a fault in memwall itself
 """
+
+FAULT = 70  # EX_SOFTWARE of sysexits.h
 
 EXAMPLES = """\b
 Examples:
@@ -104,9 +106,11 @@ def run(args: list[str] | None = None) -> int:
         return 0
     except OSError as error:
         if error.filename is not None:  # a file of memwall's own: a fault, not a mistake
-            raise
+            return _fault(error)
         _silence_stdout()
         return _fail(f"stdout: {error.strerror}. Write to a file instead: -o FILE", 2)
+    except Exception as error:  # the last door: a fault of memwall's own reaches nobody as a traceback
+        return _fault(error)
 
 
 def _run(args: list[str] | None) -> int:
@@ -126,12 +130,15 @@ def _fail(message: str, code: int) -> int:
     return code
 
 
+def _fault(error: Exception) -> int:
+    """A fault of memwall's own, in one line; MEMWALL_DEBUG=1 shows where."""
+    if os.environ.get("MEMWALL_DEBUG"):
+        raise error
+    what = f"{type(error).__name__}: {shown(error, 200)}"
+    return _fail(f"a fault in memwall: {what}. Please report it with MEMWALL_DEBUG=1 set", FAULT)
+
+
 def _silence_stdout() -> None:
     """Nobody can read on: let the interpreter's last flush go nowhere."""
     sys.stdout = sys.__stdout__  # click has wrapped it when the reader went away
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-
-
-def unreachable() -> NoReturn:
-    """For branches that the option parser excludes."""
-    raise AssertionError("the option parser let an unknown choice through")

@@ -10,6 +10,7 @@ from memwall.cli.devices import on_each
 from memwall.cli.options import (
     ATTENTION_DIMS,
     MODEL,
+    Format,
     causal_option,
     defaults_of,
     dtype_option,
@@ -22,6 +23,7 @@ from memwall.cli.output import Output, emit
 from memwall.errors import NotAvailable
 from memwall.hardware import Device
 from memwall.models.model import load
+from memwall.render.page import Page
 from memwall.reports.attention import AttentionReport, attention
 from memwall.reports.case import DEFAULT_DTYPE, DEFAULT_GPU
 
@@ -39,7 +41,7 @@ Examples:
 @gpu_option
 @shape_options(ATTENTION_DIMS)
 @dtype_option
-@click.option("--kv-dtype", help="storage format of K and V")
+@click.option("--kv-dtype", type=Format(), help="storage format of K and V")
 @causal_option
 @set_option
 @output_options
@@ -64,7 +66,7 @@ def show(output: Output, rows: list[AttentionReport | tuple[str, NotAvailable]])
     def records() -> list[dict[str, Any]]:
         return [view.record(row) if isinstance(row, AttentionReport) else error_record(*row) for row in rows]
 
-    def page() -> object:
+    def page() -> Page:
         return (
             view.page(rows[0])
             if isinstance(rows[0], AttentionReport) and len(rows) == 1

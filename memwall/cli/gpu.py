@@ -9,8 +9,8 @@ import click
 from memwall import hardware
 from memwall.catalog import HARDWARE
 from memwall.cli.options import GPU, output_options, set_option
-from memwall.cli.output import Output, emit, write
-from memwall.errors import UsageError
+from memwall.cli.output import Output, emit, write_yaml
+from memwall.errors import UsageError, shown
 
 EPILOG = """\b
 Examples:
@@ -52,11 +52,11 @@ def list_gpus(vendor: str | None, **options: Any) -> None:
     from memwall.render import gpus
 
     devices = [hardware.from_entry(entry) for entry in HARDWARE.entries()]
-    if vendor:
+    if vendor is not None:
         makers = sorted({str(device.data["vendor"]) for device in devices})
         devices = [device for device in devices if device.data["vendor"].lower() == vendor.lower()]
         if not devices:
-            raise UsageError(f"no device of '{vendor}'", f"The makers: {', '.join(makers)}")
+            raise UsageError(f"no device of '{shown(vendor)}'", f"The makers: {', '.join(makers)}")
     devices.sort(key=lambda device: (device.data["vendor"], device.data["year"], device.name))
     emit(
         Output(**options),
@@ -78,7 +78,7 @@ def show_gpu(gpu: str, as_yaml: bool, changes: dict[str, str], **options: Any) -
     output = Output(**options)
     device = hardware.load(gpu, changes)
     if as_yaml:
-        write(output, _yaml(gpu, device, changed=bool(changes)))
+        write_yaml(output, _yaml(gpu, device, changed=bool(changes)))
         return
     emit(output, lambda: [gpus.full_record(device)], lambda: gpus.show_page(device))
 

@@ -8,7 +8,7 @@ import click
 
 from memwall.catalog import MODELS
 from memwall.cli.options import MODEL, output_options
-from memwall.cli.output import Output, emit, write
+from memwall.cli.output import Output, emit, write_yaml
 from memwall.models import model as models
 
 EPILOG = """\b
@@ -61,6 +61,6 @@ def show_model(model: str, as_yaml: bool, **options: Any) -> None:
     output = Output(**options)
     found = models.load(model)
     if as_yaml:
-        write(output, MODELS.find(model).text)
+        write_yaml(output, MODELS.find(model).text)
         return
     emit(output, lambda: [view.record(found)], lambda: view.show_page(found))

@@ -12,6 +12,7 @@ import click
 
 from memwall.errors import UsageError, shown
 from memwall.render.data import Record
+from memwall.render.page import Page
 
 FORMATS_BY_SUFFIX = {".json": "json", ".csv": "csv", ".md": "markdown"}
 
@@ -44,7 +45,7 @@ class Output(NamedTuple):
 
 
 def emit(
-    output: Output, records: Callable[[], Sequence[Record]], page: Callable[[], object], several: bool = False
+    output: Output, records: Callable[[], Sequence[Record]], page: Callable[[], Page], several: bool = False
 ) -> None:
     """Write a finished result.
 
@@ -63,16 +64,16 @@ def emit(
     elif form == "markdown":
         from memwall.render import markdown
 
-        text = markdown.render(page())  # type: ignore[arg-type]
+        text = markdown.render(page())
     elif _coloured(output):
         from memwall.render import terminal
 
-        terminal.render(page(), force=output.color == "always")  # type: ignore[arg-type]
+        terminal.render(page(), force=output.color == "always")
         return
     else:
         from memwall.render import text as plain
 
-        text = plain.render(page())  # type: ignore[arg-type]
+        text = plain.render(page())
     write(output, text)
 
 
@@ -93,6 +94,19 @@ def write(output: Output, text: str) -> None:
         raise UsageError(
             f"-o {shown(output.output, 120)}: cannot be written: {error.strerror}", _elsewhere(output.output)
         ) from None
+
+
+def write_yaml(output: Output, text: str) -> None:
+    """A catalogue file as it stands; YAML is its only format.
+
+    Raises:
+        UsageError: another format was asked for, or the file cannot be written.
+    """
+    if output.as_json or output.form:
+        raise UsageError(
+            "--yaml prints the file itself, in no other format", "Leave out --yaml, or the other"
+        )
+    write(output, text)
 
 
 def _replace(path: str, text: str) -> None:

@@ -9,6 +9,7 @@ import click
 from memwall.cli.devices import on_each
 from memwall.cli.options import (
     Amount,
+    Format,
     causal_option,
     defaults_of,
     dtype_option,
@@ -20,6 +21,7 @@ from memwall.cli.options import (
 from memwall.cli.output import Output, emit
 from memwall.errors import NotAvailable
 from memwall.hardware import Device
+from memwall.render.page import Page
 from memwall.reports.case import DEFAULT_DTYPE, DEFAULT_GPU
 from memwall.reports.roofline import RooflineReport, roofline
 
@@ -41,9 +43,9 @@ An operator's dimensions: memwall op show OP
 @click.option("--op", help="the operator: memwall op list")
 @shape_options()
 @dtype_option
-@click.option("--weight-dtype", help="storage format of the weights, e.g. fp8 or int4-g128")
-@click.option("--kv-dtype", help="storage format of K and V")
-@click.option("--out-dtype", help="storage format of the result")
+@click.option("--weight-dtype", type=Format(), help="storage format of the weights, e.g. fp8 or int4-g128")
+@click.option("--kv-dtype", type=Format(), help="storage format of K and V")
+@click.option("--out-dtype", type=Format(), help="storage format of the result")
 @click.option("--impl", help="attention: flash or standard; silu_mul, residual norms: fused or eager")
 @causal_option
 @click.option("--flops", type=Amount(), help="FLOPs of any kernel, instead of --op")
@@ -70,7 +72,7 @@ def show(output: Output, rows: list[RooflineReport | tuple[str, NotAvailable]]) 
     def records() -> list[dict[str, Any]]:
         return [view.record(row) if isinstance(row, RooflineReport) else error_record(*row) for row in rows]
 
-    def page() -> object:
+    def page() -> Page:
         return (
             view.page(rows[0])
             if isinstance(rows[0], RooflineReport) and len(rows) == 1

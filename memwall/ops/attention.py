@@ -51,12 +51,8 @@ def needed_keys(seq_q: Count, seq_kv: Count, window: Count | None = None) -> Cou
 
 
 def _complete(dims: Dims) -> Dims:
-    """Fill in what follows: seq for both lengths, kv_heads and head_dim_v like their partners."""
+    """Fill in what follows: kv_heads and head_dim_v are like their partners."""
     full = dict(dims)
-    seq = full.pop("seq", None)
-    if seq is not None:
-        full.setdefault("seq_q", seq)
-        full.setdefault("seq_kv", seq)
     if "heads" in full:
         full.setdefault("kv_heads", full["heads"])
     if "head_dim" in full:
@@ -94,6 +90,7 @@ def _divisor(heads: int, near: int) -> int:
     aliases=("sdpa", "mha", "gqa", "flash_attention"),
     complete=_complete,
     impls=IMPLS,
+    shorthand={"seq": ("seq_q", "seq_kv")},
 )
 def attention(
     heads: Count,

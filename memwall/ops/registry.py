@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from typing import Any, NamedTuple
 
 from memwall.dtypes import Precision
-from memwall.errors import UnknownName, UsageError
+from memwall.errors import UnknownName, UsageError, nearest, shown
 from memwall.program import Program
 from memwall.units import LARGEST_COUNT
 
@@ -33,6 +33,8 @@ class Op(NamedTuple):
     """Fills in dimensions that follow from others, and checks how they fit together."""
     impls: tuple[str, ...]
     """The implementations it knows, its default first."""
+    shorthand: Mapping[str, tuple[str, ...]]
+    """Flags that set several dimensions at once: seq for seq_q and seq_kv."""
 
     @property
     def parameters(self) -> Mapping[str, inspect.Parameter]:
@@ -69,12 +71,13 @@ def operator(
     default_shape: Mapping[str, int] | None = None,
     complete: Callable[[Dims], Dims] | None = None,
     impls: tuple[str, ...] = (),
+    shorthand: Mapping[str, tuple[str, ...]] | None = None,
 ) -> Callable[[Callable[..., Program]], Callable[..., Program]]:
     """Register a function as the operator of its name."""
 
     def register(build: Callable[..., Program]) -> Callable[..., Program]:
         name = build.__name__
-        _OPS[name] = Op(name, build, aliases, default_shape or {}, example, complete, impls)
+        _OPS[name] = Op(name, build, aliases, default_shape or {}, example, complete, impls, shorthand or {})
         return build
 
     return register
@@ -118,6 +121,7 @@ def resolve(op: Op, given: Mapping[str, int | None]) -> tuple[Dims, bool]:
     defaulted = bool(op.default_shape) and not any(name in op.required for name in dims)
     if defaulted:
         dims = {**op.default_shape, **dims}
+    dims = _spelt_out(op, dims)
     if op.complete:
         dims = op.complete(dims)
     _check_names(op, dims)
@@ -141,8 +145,10 @@ def build(
     if impl is not None:
         _check_setting(op, "impl", "--impl")
         if impl not in op.impls:
+            near = [f"Did you mean {name}? " for name in nearest(impl, op.impls, 1)]
             raise UsageError(
-                f"{op.name} has no implementation '{impl}'", f"Choose from: {', '.join(op.impls)}"
+                f"{op.name} has no implementation '{shown(impl)}'",
+                f"{''.join(near)}Choose from: {', '.join(op.impls)}",
             )
         settings["impl"] = impl
     return op.build(**dims, **settings)
@@ -151,6 +157,25 @@ def build(
 def flag(name: str) -> str:
     """A dimension's name as a flag spells it: kv_heads -> kv-heads."""
     return name.replace("_", "-")
+
+
+def _spelt_out(op: Op, dims: Dims) -> Dims:
+    """Shorthands as the dimensions that they stand for; a dimension named by itself wins."""
+    full = dict(dims)
+    for short, names in op.shorthand.items():
+        if short in full:
+            value = full.pop(short)
+            full = {**dict.fromkeys(names, value), **full}
+    return full
+
+
+def _needed(op: Op, missing: Sequence[str]) -> list[str]:
+    """The missing dimensions as one would type them, by a shorthand where it covers them."""
+    needed = list(missing)
+    for short, names in op.shorthand.items():
+        if set(names) <= set(needed):
+            needed = [name for name in needed if name not in names] + [short]
+    return ["--" + flag(name) for name in needed]
 
 
 def _check_size(op: Op, name: str, value: int) -> None:
@@ -170,8 +195,7 @@ def _check_names(op: Op, dims: Dims) -> None:
         )
     missing = [name for name in op.required if name not in dims]
     if missing:
-        needs = ", ".join("--" + flag(d) for d in missing)
-        raise UsageError(f"{op.name} needs {needs}", f"For example: {op.command()}")
+        raise UsageError(f"{op.name} needs {', '.join(_needed(op, missing))}", f"For example: {op.command()}")
 
 
 def _check_setting(op: Op, setting: str, option: str) -> None:

@@ -150,17 +150,21 @@ def _heading(report: AttentionReport) -> str:
 
 def _facts(report: AttentionReport) -> list[tuple[str, ...]]:
     first, tokens = report.kinds[0], report.tokens
-    heads = f"{first.heads} query heads, {first.kv_heads} KV heads of {first.head_dim}"
+    heads = f"{_many(first.heads, 'query head')}, {_many(first.kv_heads, 'KV head')} of {first.head_dim}"
     if first.head_dim_v != first.head_dim:
         heads += f" (values {first.head_dim_v})"
     if first.latent:
-        heads = f"{first.heads} query heads on one latent of {first.head_dim}"
+        heads = f"{_many(first.heads, 'query head')} on one latent of {first.head_dim}"
     length = (
         f"{tokens.seq_q} new of {tokens.seq_kv} tokens"
         if tokens.seq_q != tokens.seq_kv
         else f"{tokens.seq_kv} tokens"
     )
     return [("shape", heads), ("", f"{tokens.batch} x {length}")]
+
+
+def _many(count: int, what: str) -> str:
+    return f"{count} {what}" if count == 1 else f"{count} {what}s"
 
 
 def _work_facts(report: AttentionReport) -> list[tuple[str, ...]]:

@@ -36,6 +36,7 @@ def show_page(op: Op) -> Page:
     """One operator: its docstring, its flags, a command to copy."""
     doc = (inspect.getdoc(op.build) or "").splitlines()
     facts = [("required", _flags(op.required)), ("optional", _optional(op))]
+    facts += [("or", f"--{short} for {_flags(names)}") for short, names in op.shorthand.items()]
     if op.default_shape:
         facts.append(("default shape", " ".join(f"{k}={v}" for k, v in op.default_shape.items())))
     if op.impls:

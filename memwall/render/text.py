@@ -20,7 +20,7 @@ def render(page: Page) -> str:
 
 
 def _lines(body: Lines) -> list[str]:
-    return [f"{GAP}{line}" for line in body.lines]
+    return [f"{GAP}{line}".rstrip() for line in body.lines]
 
 
 def _table(table: Table) -> list[str]:
@@ -28,7 +28,7 @@ def _table(table: Table) -> list[str]:
     rows = [table.header, *table.rows] if table.header else list(table.rows)
     lines = [_row(row, widths, table.right) for row in rows]
     if table.header:
-        lines.insert(1, GAP + GAP.join("-" * width for width in widths))
+        lines.insert(1, (GAP + GAP.join("-" * width for width in widths)).rstrip())
     return lines
 
 

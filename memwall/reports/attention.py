@@ -129,6 +129,11 @@ def _of_shape(
     given: Mapping[str, int], formats: Formats, causal: bool | None
 ) -> tuple[Tokens, tuple[LayerKind, ...], bool]:
     operator = registry.find("attention")
+    if not given.keys() - {"batch"}:
+        raise UsageError(
+            "attention of what: a model, or a shape",
+            "Try --model llama3-70b --seq 8192, or --heads 64 --kv-heads 8 --head-dim 128 --seq 8192",
+        )
     dims, _ = registry.resolve(operator, given)
     masked = attention_is_causal(dims, causal)
     _check_window(dims.get("window"), masked)

@@ -32,7 +32,9 @@ class Formats(NamedTuple):
         Raises:
             UnknownName: with the nearest formats.
         """
-        return cls(find(dtype).name, *(find(name).name if name else None for name in (weight, kv, out)))
+        return cls(
+            find(dtype).name, *(None if name is None else find(name).name for name in (weight, kv, out))
+        )
 
     @property
     def precision(self) -> Precision:

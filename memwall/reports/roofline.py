@@ -117,6 +117,7 @@ def roofline(
     device = gpu if isinstance(gpu, Device) else hardware.load(gpu, changes)
     formats = Formats.named(dtype, weight_dtype, kv_dtype, out_dtype)
     if op is None:
+        _check_alone(shape, formats, causal, impl)
         return _of_counts(device, formats, flops, bytes, defaults)
     if flops is not None or bytes is not None:
         raise UsageError(
@@ -161,6 +162,17 @@ def _check_formats(case: Case) -> None:
                 f"{case.op.name} has no tensor that --{kind}-dtype would change",
                 f"See memwall op show {case.op.name}",
             )
+
+
+def _check_alone(
+    shape: Mapping[str, int | None], formats: Formats, causal: bool | None, impl: str | None
+) -> None:
+    """What describes an operator says nothing about bare counts."""
+    stored = {"weight_dtype": formats.weight, "kv_dtype": formats.kv, "out_dtype": formats.out}
+    settings = {**shape, **stored, "causal": causal, "impl": impl}
+    extra = [registry.flag(name) for name, value in settings.items() if value is not None]
+    if extra:
+        raise UsageError(f"--{extra[0]} describes an operator, and none is named", "Add --op, e.g. --op gemv")
 
 
 def _of_counts(
