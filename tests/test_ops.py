@@ -312,7 +312,7 @@ def test_an_unknown_implementation_lists_the_known(name: str) -> None:
     op = registry.find(name)
     with pytest.raises(UsageError, match="no implementation 'fa9'") as refused:
         program(name, dict(op.example), impl="fa9")
-    assert refused.value.hint == f"Choose from: {', '.join(op.impls)}"
+    assert refused.value.hint.endswith(f"Choose from: {', '.join(op.impls)}")
 
 
 @pytest.mark.parametrize(
