@@ -130,7 +130,7 @@ def bound(work: Work, device: Device) -> Bound:
     vector = device.vector_peak()
     if vector:
         terms.append(Term("vector", work.vector_flops, vector.value, (vector,)))
-    terms += _special_term(work, device)
+    terms += _special_term(work, device, terms)
     unknown = [] if vector or not work.vector_flops else ["vector"]
     if work.special_ops and not (vector and device.special_rate):
         unknown.append("special")
@@ -152,19 +152,19 @@ def _matrix_terms(work: Work, device: Device) -> list[Term]:
     return terms
 
 
-def _special_term(work: Work, device: Device) -> list[Term]:
-    """Special functions on their own unit and, emulated, on the lanes beside the vector work.
+def _special_term(work: Work, device: Device, others: list[Term]) -> list[Term]:
+    """Special functions on their own unit and, emulated, on the lanes beside the lanes' other work.
 
-    With x emulated:  special - x <= s t   and   vector + c x <= v t,  so
-        t >= (vector + c special) / (v + c s)
+    With x emulated:  special - x <= s t   and   lanes + c x <= v t,  so
+        t >= (lanes + c special) / (v + c s)
     """
     vector, special = device.vector_peak(), device.special_rate
     if not (vector and special and work.special_ops):
         return []
+    lanes = vector.value * sum(term.time_s for term in others if term.limit == "vector")
+    amount = work.special_ops + lanes / EMULATED_EXP_FLOPS
     rate = special.value + vector.value / EMULATED_EXP_FLOPS
-    return [
-        Term("special", work.special_ops + work.vector_flops / EMULATED_EXP_FLOPS, rate, (special, vector))
-    ]
+    return [Term("special", amount, rate, (special, vector))]
 
 
 def _merged(terms: list[Term]) -> list[Term]:

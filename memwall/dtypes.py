@@ -40,12 +40,14 @@ _FORMATS = (
     Dtype("bf16", 16, "bf16"),
     Dtype("fp16", 16, "fp16"),
     Dtype("fp8", 8, "fp8"),
+    Dtype("fp6", 6, "fp6"),
+    Dtype("fp4", 4, "fp4"),
     Dtype("int8", 8, "int8"),
     Dtype("int4", 4, "int4"),
     Dtype("nvfp4", 4, "nvfp4", 8, 16),
     Dtype("mxfp4", 4, "mxfp4", 8, 32),
-    Dtype("mxfp6", 6, "fp6", 8, 32),
-    Dtype("mxfp8", 8, "fp8", 8, 32),
+    Dtype("mxfp6", 6, None, 8, 32),  # no file has a peak for block-scaled 6- and 8-bit floats yet
+    Dtype("mxfp8", 8, None, 8, 32),
     Dtype("int4-g32", 4, None, 16, 32),
     Dtype("int4-g64", 4, None, 16, 64),
     Dtype("int4-g128", 4, None, 16, 128),
@@ -73,7 +75,7 @@ _ALIASES = {
     "q4-0": "q4_0",
 }
 
-ENGINES = frozenset(d.engine for d in _FORMATS if d.engine) | {"fp6", "fp4"}
+ENGINES = frozenset(d.engine for d in _FORMATS if d.engine)
 """The formats that a hardware file may give a peak for."""
 
 
@@ -176,8 +178,8 @@ def precision(
 # cuBLASLt's defaults: 16-bit results of 8- and 4-bit float products, 32-bit ones of integer products.
 _RESULTS = {
     "fp8": "bf16",
-    "mxfp8": "bf16",
-    "mxfp6": "bf16",
+    "fp6": "bf16",
+    "fp4": "bf16",
     "nvfp4": "bf16",
     "mxfp4": "bf16",
     "int8": "int32",

@@ -86,6 +86,13 @@ def test_a_large_gemm_is_told_where_its_regime_began_its_tiles_and_a_faster_form
     assert advice["narrower dtype"].bound_time_s == pytest.approx(137438953472 / FP8)
 
 
+def test_experts_are_told_how_many_rows_each_needs() -> None:
+    # for one expert R n k / (n k - R (n + k)) = 321.6, whatever their number
+    for experts in (1, 8):
+        advice = steps("grouped_gemm", experts=experts, m=128, n=28672, k=4096)
+        assert advice["batch"].at == ("m", 322)
+
+
 def test_a_thin_gemm_is_told_what_tiles_without_a_cache_move() -> None:
     # a is read for each of 16 column tiles, b once: 16 x 131072 + 33554432 + 131072
     assert steps("gemm", m=16, n=4096, k=4096)["tiles"].text.endswith("move 35.78 MB")

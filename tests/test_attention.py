@@ -281,6 +281,15 @@ def test_kernels_in_turn_take_the_sum_of_their_own_bounds() -> None:
     assert result.standard.kernels_time_s == pytest.approx(sum(parts) / BANDWIDTH)
 
 
+def test_a_model_s_kernels_in_turn_are_those_of_every_layer() -> None:
+    result = report("llama3-70b", gpu=H100, seq=4096)
+    # a layer's standard kernels: QK^T moves Q, K and S; the softmax S and P; PV P, V and O: memory-bound
+    score, query, cache = 2 * 64 * 4096**2, 2 * 64 * 4096 * 128, 2 * 8 * 4096 * 128
+    layer = 4 * score + 2 * query + 2 * cache
+    assert result.standard.kernels_time_s == pytest.approx(80 * layer / BANDWIDTH)
+    assert result.flash.kernels_time_s == pytest.approx(21995601264640 / PEAK)
+
+
 # --- what the user may leave out, and what is refused ---------------------------------------------------
 
 
@@ -301,6 +310,16 @@ def test_a_mask_is_assumed_for_a_square_and_for_a_window(shape: dict[str, Any], 
     queries, keys = shape.get("seq_q", shape.get("seq", 0)), shape.get("seq_kv", shape.get("seq", 0))
     pairs = len(pairs_one_by_one(queries, keys, shape.get("window"))) if causal else queries * keys
     assert result.flops == 2 * 8 * pairs * 128
+
+
+@pytest.mark.parametrize(
+    ("lengths", "causal"),
+    [({"seq": 64}, True), ({"seq_q": 4, "seq_kv": 64}, True), ({"seq_q": 1, "seq_kv": 64}, False)],
+)
+def test_a_model_s_prefill_is_causal_and_its_decode_has_no_mask(
+    lengths: dict[str, Any], causal: bool
+) -> None:
+    assert report("llama3-8b", gpu=H100, **lengths).causal is causal
 
 
 def test_causal_may_be_said() -> None:
@@ -356,7 +375,7 @@ def test_causal_may_be_said() -> None:
             "--dtype fp8",
         ),
         (
-            {"model": "llama3-70b", "seq": 8, "dtype": "mxfp6"},
+            {"model": "llama3-70b", "seq": 8, "dtype": "fp6"},
             UnsupportedDtype,
             "no fp6 matrix path",
             "--dtype fp8",

@@ -23,6 +23,8 @@ BITS = {
     "bf16": 16,
     "fp16": 16,
     "fp8": 8,
+    "fp6": 6,
+    "fp4": 4,
     "int8": 8,
     "int4": 4,
     "nvfp4": 4.5,  # 4 + 8/16
@@ -156,7 +158,7 @@ def test_operands_default_to_the_activations_format() -> None:
 @pytest.mark.parametrize(
     ("dtype", "result"),
     [
-        *((small, "bf16") for small in ("fp8", "mxfp8", "mxfp6", "nvfp4", "mxfp4")),
+        *((small, "bf16") for small in ("fp8", "fp6", "fp4", "nvfp4", "mxfp4")),
         *(("int8", "int32"), ("int4", "int32"), ("tf32", "fp32"), ("fp16", "fp16"), ("fp64", "fp64")),
     ],
 )

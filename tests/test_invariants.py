@@ -24,7 +24,7 @@ from memwall.dtypes import Precision, precision
 from memwall.hardware import Device, from_entry
 from memwall.ops import registry
 from memwall.ops.registry import Op
-from memwall.program import Program, fuse
+from memwall.program import Program, Work, fuse
 
 DEVICES = {entry.name: from_entry(entry) for entry in HARDWARE.entries()}
 OPS = registry.ops()
@@ -89,6 +89,8 @@ def legal(dims: dict[str, int], op: Op) -> dict[str, int]:
         full["seq_kv"] += full.get("seq_q", 1)
     if op.name == "rope":
         full["head_dim"] *= 2
+    if op.name == "mla":  # the values are part of what the keys have
+        full["head_dim"] = full.get("head_dim", 64) + full.setdefault("head_dim_v", 512)
     return registry.resolve(op, full)[0]
 
 
@@ -185,6 +187,37 @@ def test_a_bound_is_at_least_each_term_and_below_every_roof(op: Op, data: st.Dat
 @SOME
 def test_on_every_device_a_bound_is_at_least_each_term(device: Device, data: st.DataObject) -> None:
     check_roofs(data.draw(cases(data.draw(any_op), device)))
+
+
+@every_device
+@given(data=st.data())
+@SOME
+def test_any_work_takes_at_least_as_long_as_each_of_its_parts(device: Device, data: st.DataObject) -> None:
+    """Work of any proportions, so that every engine limits in turn; less work is never slower."""
+    amounts = st.sampled_from([0, 1]) | st.integers(0, 60).map(lambda bits: 2**bits)
+    lanes, dtype = device.vector_peak(), data.draw(st.sampled_from(computable(device)))
+    engine = dtypes.find(dtype).engine or ""
+    read, written, matrix, vector, special = (data.draw(amounts) for _ in range(5))
+    work = Work(read, written, {engine: matrix}, vector, special)
+    assume(work.traffic_bytes or work.matrix_flops[engine])
+    time_s = bound(work, device).time_s * SLACK
+    peak = device.peak(engine)
+    assert time_s >= work.traffic_bytes / device.bandwidth.value
+    assert time_s >= work.matrix_flops[engine] / peak.rate.value
+    if lanes:
+        shared = work.matrix_flops[engine] / peak.rate.value if peak.engine == "vector" else 0
+        assert time_s >= shared + work.vector_flops / lanes.value
+        if device.special_rate:
+            assert time_s >= work.special_ops / (device.special_rate.value + lanes.value / 12)
+    halves = Work(
+        work.read_bytes // 2,
+        work.written_bytes,
+        work.matrix_flops,
+        work.vector_flops // 2,
+        work.special_ops // 2,
+    )
+    assume(halves.traffic_bytes or halves.matrix_flops[engine])
+    assert time_s >= bound(halves, device).time_s
 
 
 @every_op

@@ -16,6 +16,7 @@ from memwall.program import Kernel, Program, Tensor, fuse
 
 FLASH = ("flash", "fa1", "fa2", "fa3")
 """Implementations that keep the scores on chip; their compulsory traffic is the same."""
+LATENT, ROTARY = 512, 64  # DeepSeek-V2 and V3
 IMPLS = ("flash", "standard", "fa1", "fa2", "fa3")
 
 
@@ -63,6 +64,12 @@ def _complete(dims: Dims) -> Dims:
 
 def _checked(dims: Dims) -> Dims:
     _check(dims)
+    head_dim, head_dim_v = dims.get("head_dim", LATENT + ROTARY), dims.get("head_dim_v", LATENT)
+    if head_dim_v > head_dim:
+        raise UsageError(
+            f"mla: the latent's {head_dim_v} elements are part of the {head_dim} that keys have",
+            f"Try --head-dim {head_dim_v + ROTARY}",
+        )
     return dims
 
 
@@ -178,8 +185,8 @@ def mla(
     heads: Count,
     seq_kv: Count,
     seq_q: Count = 1,
-    head_dim: Count = 576,
-    head_dim_v: Count = 512,
+    head_dim: Count = LATENT + ROTARY,
+    head_dim_v: Count = LATENT,
     batch: Count = 1,
     *,
     precision: Precision,

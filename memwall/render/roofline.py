@@ -165,7 +165,7 @@ def _facts(report: RooflineReport) -> list[tuple[str, ...]]:
 
 def _share_of_peak(report: RooflineReport) -> str:
     peak = report.bound.peak
-    if peak is None:
+    if peak is None or not report.bound.work.matrix_flops:  # other FLOPs run on two engines
         return ""
     share = significant(100 * report.bound.attainable_flops_per_s / peak.value, 3)
     return f"{share} % of {format_flops_per_s(peak.value)}"

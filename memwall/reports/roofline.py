@@ -13,6 +13,7 @@ from memwall.hardware import Device
 from memwall.ops import registry
 from memwall.program import Program, Work
 from memwall.reports.case import DEFAULT_DTYPE, DEFAULT_GPU, Case, Formats, attention_is_causal
+from memwall.units import LARGEST_AMOUNT
 
 if TYPE_CHECKING:
     from memwall.reports.steps import Step
@@ -183,6 +184,11 @@ def _of_counts(
             "say which kernel: an operator, or both its FLOPs and its bytes",
             "Try --op gemv, or --flops 4.2e12 --bytes 1.6e10",
         )
+    for name, amount in (("flops", flops), ("bytes", traffic)):
+        if not 0 <= amount <= LARGEST_AMOUNT:  # NaN is neither
+            raise UsageError(
+                f"{name} must lie between 0 and {LARGEST_AMOUNT:.0e}, not {amount}", "Try 4.2e12"
+            )
     if not flops and not traffic:
         raise UsageError(
             "a kernel with no FLOPs and no bytes takes no time", "Try --flops 4.2e12 --bytes 1.6e10"

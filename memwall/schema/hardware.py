@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Annotated, ClassVar, Literal
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, Field, model_validator
 
 from memwall.dtypes import ENGINES
 from memwall.errors import nearest
 from memwall.schema.base import Name, Positive, Sourced, Strict, Whole
+from memwall.schema.consistency import contradictions
 
 VECTOR_FORMATS = ("fp64", "fp32", "fp16", "bf16", "int8")
 
@@ -220,3 +221,10 @@ class Hardware(Strict):
     note: str | None = None
     assumed: list[str] = Field(default_factory=list)
     exceptions: list[Unchecked] = Field(default_factory=list)
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Hardware:
+        found = next(contradictions(self), None)
+        if found:
+            raise ValueError(found)
+        return self
