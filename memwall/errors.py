@@ -14,6 +14,7 @@ Only the command line turns these into exit codes; nothing below it exits or pri
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import NamedTuple
 
 
 class MemwallError(Exception):
@@ -73,6 +74,13 @@ class NotPublished(NotAvailable):
     """The device's maker has not published this constant, and memwall does not invent one."""
 
     code = "not-published"
+
+
+class Refusal(NamedTuple):
+    """A device without an answer, beside others that have one."""
+
+    gpu: str
+    error: NotAvailable
 
 
 def nearest(name: str, known: Iterable[str], limit: int = 3) -> list[str]:

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from memwall.cli.devices import on_each
+from memwall.cli.devices import on_each, show
 from memwall.cli.options import (
     ATTENTION_DIMS,
     MODEL,
@@ -19,11 +19,9 @@ from memwall.cli.options import (
     set_option,
     shape_options,
 )
-from memwall.cli.output import Output, emit
-from memwall.errors import NotAvailable
+from memwall.cli.output import Output
 from memwall.hardware import Device
 from memwall.models.model import load
-from memwall.render.page import Page
 from memwall.reports.attention import AttentionReport, attention
 from memwall.reports.case import DEFAULT_DTYPE, DEFAULT_GPU
 
@@ -55,22 +53,6 @@ def command(gpu: str | None, model: str | None, changes: dict[str, str], **optio
     def make(device: Device) -> AttentionReport:
         return attention(loaded, gpu=device, dtype=dtype or DEFAULT_DTYPE, defaults=defaults, **options)
 
-    show(output, on_each(gpu, changes, make))
-
-
-def show(output: Output, rows: list[AttentionReport | tuple[str, NotAvailable]]) -> None:
-    """One report as itself, several side by side."""
     from memwall.render import attention as view
-    from memwall.render.bounds import error_record
 
-    def records() -> list[dict[str, Any]]:
-        return [view.record(row) if isinstance(row, AttentionReport) else error_record(*row) for row in rows]
-
-    def page() -> Page:
-        return (
-            view.page(rows[0])
-            if isinstance(rows[0], AttentionReport) and len(rows) == 1
-            else view.compare_page(rows)
-        )
-
-    emit(output, records, page, several=len(rows) > 1)
+    show(output, on_each(gpu, changes, make), view)
