@@ -39,3 +39,7 @@ def __getattr__(name: str) -> Any:
 
     module, attribute = _PUBLIC[name]
     return getattr(import_module(module), attribute)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
