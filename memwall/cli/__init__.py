@@ -17,17 +17,19 @@ import memwall
 from memwall.errors import MemwallError, UnknownName, shown
 
 EXIT_CODES = """\b
-Exit codes:
-  0  done
-  1  the answer is no: a check fails, it does not fit
-  2  usage: an unknown name, a missing or impossible value
-  3  an input file: missing, malformed, a wrong key
-  4  not supported by the hardware, or not published
-  5  the verifier cannot run here
-  70 a fault in memwall itself
+Exit codes (1 and 5 are for commands that check or verify):
+  0    done
+  1    the answer is no: a check fails, it does not fit
+  2    usage: an unknown name, a missing or impossible value
+  3    an input file: missing, malformed, a wrong key
+  4    not supported by the hardware, or not published
+  5    the verifier cannot run here
+  70   a fault in memwall itself
+  130  interrupted
 """
 
 FAULT = 70  # EX_SOFTWARE of sysexits.h
+INTERRUPTED = 130  # as shells count it: 128 + SIGINT
 
 EXAMPLES = """\b
 Examples:
@@ -100,7 +102,7 @@ def run(args: list[str] | None = None) -> int:
 
         return _fail(advice(error, sys.argv[1:] if args is None else args), error.exit_code)
     except (KeyboardInterrupt, click.Abort):
-        return 130
+        return INTERRUPTED
     except BrokenPipeError:
         _silence_stdout()
         return 0

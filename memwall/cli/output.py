@@ -81,9 +81,11 @@ def write(output: Output, text: str) -> None:
     """Text to stdout, or whole or not at all to a file.
 
     Raises:
-        UsageError: the file cannot be written.
+        UsageError: the file cannot be written, or stdout is closed.
     """
     if not output.to_file:
+        if sys.stdout is None:  # closed by the shell, >&-: click would lose the result without a word
+            raise UsageError("stdout is closed", "Write to a file instead: -o FILE")
         click.echo(text, nl=False)
         return
     if not str(output.output).strip():
