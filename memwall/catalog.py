@@ -9,18 +9,19 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from memwall.errors import FileError, UnknownName, shown
 from memwall.units import MEBI
 
 _HERE = os.path.dirname(os.path.abspath(__file__))
-_VENDORS = (
-    "nvidia amd intel google aws apple geforce tesla instinct radeon meta meta-llama".split()  # noqa: SIM905
-)
-_MEMORY_SUFFIX = re.compile(r"-?(\d+)g(?:i?b)?$")
+_VENDORS = "nvidia amd intel google aws apple geforce tesla instinct radeon".split()  # noqa: SIM905
+_VENDORS += "meta meta-llama mistralai openai qwen deepseek-ai".split()  # noqa: SIM905
+_MEMORY = re.compile(r"-?\b(\d+)g(?:i?b)?(?=-|$)")
 _MEMORY_TYPE = re.compile(r"-(?:hbm\d?e?|gddr\d?x?)$")
+_NAME_LINE = re.compile(r"^name:[ \t]*(.*)$", re.MULTILINE)
+_TITLE_LINE = re.compile(r"^title:[ \t]*(.*)$", re.MULTILINE)
 
 
 class Entry(NamedTuple):
@@ -43,6 +44,8 @@ class Catalog(NamedTuple):
     """The command that lists them."""
     example: str
     """The command that prints one of their files."""
+    remarks: re.Pattern[str] | None = None
+    """Parts of names that make no difference here."""
 
     def names(self) -> list[str]:
         """The canonical names, sorted."""
@@ -57,11 +60,9 @@ class Catalog(NamedTuple):
         """
         if is_path(name):
             return self._file(name)
-        for key in _spellings(name):
-            entry = self._exact(key) or self._by_alias(key)
-            if entry:
-                return entry
-        entry = self._without_memory(name)
+        keys = self._spellings(name)
+        entry = self._exact(keys[0])  # the plain case looks into no other file
+        entry = entry or self._by_any_spelling(keys)
         if entry:
             return entry
         raise UnknownName(self.kind, name, self._all_names(), self.listing)
@@ -85,21 +86,46 @@ class Catalog(NamedTuple):
     def _exact(self, key: str) -> Entry | None:
         for folder, user in self._folders():
             if key in _list(folder):
-                return Entry(key, _read(folder, f"{key}.yaml"), f"{folder}/{key}.yaml", user)
+                text, where = _read(folder, f"{key}.yaml"), f"{folder}/{key}.yaml"
+                if user:
+                    _check_name(key, text, where)
+                return Entry(key, text, where, user)
         return None
 
-    def _by_alias(self, key: str) -> Entry | None:
-        return next((entry for entry in self._readable() if key in aliases(entry.text)), None)
+    def _by_any_spelling(self, keys: Sequence[str]) -> Entry | None:
+        """The first that is known as spelt, then without the memory's size; and then both without dashes."""
+        known = self._known()
+        joined: dict[str, str] = {}
+        for spelling, name in known.items():
+            joined.setdefault(_joined(spelling), name)
 
-    def _without_memory(self, name: str) -> Entry | None:
-        """H100-SXM5-80GB is h100-sxm5 if that has 80 GB: a suffix may state, not contradict."""
-        for key in _spellings(name):
-            suffix = _MEMORY_SUFFIX.search(key)
-            stem = key[: suffix.start()] if suffix else key
-            entry = self._exact(stem) or self._by_alias(stem) if suffix else None
-            if entry and suffix and re.search(rf"capacity_g[ib]+: {suffix[1]}\b", entry.text):
-                return entry
-        return None
+        def as_spelt(key: str) -> Entry | None:
+            return self._exact(known.get(key, key))
+
+        def without_dashes(key: str) -> Entry | None:
+            name = joined.get(_joined(key))
+            return self._exact(name) if name else None
+
+        ways = [way for find in (as_spelt, without_dashes) for way in (find, _sized(find))]
+        return next((entry for way in ways for key in keys if (entry := way(key))), None)
+
+    def _known(self) -> dict[str, str]:
+        """Every spelling and the name that it means: names before aliases before titles."""
+        entries = list(self._readable())
+        known = {entry.name: entry.name for entry in entries}
+        for entry in entries:
+            for alias in aliases(entry.text):
+                known.setdefault(alias, entry.name)
+        for entry in entries:
+            known.setdefault(normalise(_line_of(_TITLE_LINE, entry.text)), entry.name)
+        return known
+
+    def _spellings(self, name: str) -> list[str]:
+        """The name, then without remarks, without vendor words, without the memory's type."""
+        key = normalise(name)
+        plain = self.remarks.sub("", key) if self.remarks else key
+        keys = [k for key in (key, plain) for k in (key, *_without_vendor(key))]
+        return list(dict.fromkeys([*keys, *(_MEMORY_TYPE.sub("", key) for key in keys)]))
 
     def _all_names(self) -> list[str]:
         return [known for entry in self._readable() for known in (entry.name, *aliases(entry.text))]
@@ -121,17 +147,24 @@ class Catalog(NamedTuple):
 
 
 HARDWARE = Catalog("GPU", "hardware", "memwall gpu list", "memwall gpu show h100 --yaml")
-MODELS = Catalog("model", "configs/models", "memwall model list", "memwall model show llama3-8b --yaml")
+MODELS = Catalog(
+    "model",
+    "configs/models",
+    "memwall model list",
+    "memwall model show llama3-8b --yaml",
+    remarks=re.compile(r"-(?:instruct|it|chat|hf)(?=-|$)"),
+)
 
 
 def normalise(name: str) -> str:
-    """A name as the catalogue spells it: lower-case kebab, without remarks.
+    """A name as the catalogue spells it: lower-case kebab, without remarks; 80 GB is 80gb.
 
-    >>> normalise("A100-SXM4-40GB(see paper)"), normalise("RTX 3090"), normalise("M1 7\u2011Core GPU")
+    >>> normalise("A100-SXM4-40 GB (see paper)"), normalise("RTX 3090"), normalise("M1 7\u2011Core GPU")
     ('a100-sxm4-40gb', 'rtx-3090', 'm1-7-core-gpu')
     """
     plain = re.sub(r"\(.*?\)|@.*", "", name.lower())
-    return re.sub(r"[\s_/\u2010-\u2015-]+", "-", plain).strip("-")
+    kebab = re.sub(r"[\s_/\u2010-\u2015-]+", "-", plain).strip("-")
+    return re.sub(r"(?<=\d)-(?=gi?b(?:-|$))", "", kebab)
 
 
 def aliases(text: str) -> list[str]:
@@ -174,15 +207,37 @@ def _text_of(path: str) -> str:
         ) from None
 
 
-def _spellings(name: str) -> Iterator[str]:
-    """The name, then without vendor words, then without the memory's type."""
-    key = normalise(name)
-    keys = [key, *_without_vendor(key)]
-    yield from keys
-    for key in keys:
-        shorter = _MEMORY_TYPE.sub("", key)
-        if shorter != key:
-            yield shorter
+def _joined(key: str) -> str:
+    return key.replace("-", "")
+
+
+def _sized(find: Callable[[str], Entry | None]) -> Callable[[str], Entry | None]:
+    """H100-SXM5-80GB is h100-sxm5 if that has 80 GB: a size may state, not contradict."""
+
+    def find_by_size(key: str) -> Entry | None:
+        size = _MEMORY.search(key)
+        entry = find(key[: size.start()] + key[size.end() :]) if size else None
+        fits = entry and size and re.search(rf"capacity_g[ib]+: {size[1]}\b", entry.text)
+        return entry if fits else None
+
+    return find_by_size
+
+
+def _check_name(name: str, text: str, where: str) -> None:
+    """A file is found by its name and called by its `name:`; two would be one too many."""
+    own = _line_of(_NAME_LINE, text)
+    if own and own != name:
+        line = text[: text.index("name:")].count("\n") + 1
+        raise FileError(
+            f"{shown(where, 120)}:{line}: name is '{shown(own)}', and the file's name is '{shown(name)}'",
+            f"Write name: {shown(name)}, or rename the file to {shown(own)}.yaml",
+        )
+
+
+def _line_of(pattern: re.Pattern[str], text: str) -> str:
+    """A plain value on a line of its own, without parsing the YAML."""
+    found = pattern.search(text)
+    return found[1].partition(" #")[0].strip(" \"'\r") if found else ""
 
 
 def _without_vendor(key: str) -> Iterator[str]:
@@ -215,7 +270,7 @@ def _list(folder: Any) -> list[str]:
         names = os.listdir(folder) if isinstance(folder, str) else [item.name for item in folder.iterdir()]
     except OSError:  # missing, not a folder, or closed to this user: nothing to find there
         return []
-    return [name[:-5] for name in names if name.endswith(".yaml")]
+    return [name[:-5] for name in names if name.endswith(".yaml") and not name.startswith(".")]
 
 
 def _read(folder: Any, name: str) -> str:

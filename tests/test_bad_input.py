@@ -427,6 +427,22 @@ FILES = [
         path=".",
     ),
     Mistake(
+        "user gpu under another name",
+        "roofline --op gemv --gpu mine",
+        3,
+        ("hardware/mine.yaml:1:", "'my-gpu'", "'mine'", "rename the file to my-gpu.yaml"),
+        {"hardware/mine.yaml": GPU},
+        path=".",
+    ),
+    Mistake(
+        "user model under another name",
+        "attention --seq 8192 --model mine",
+        3,
+        ("configs/models/mine.yaml:2:", "'my-model'", "'mine'", "rename the file to my-model.yaml"),
+        {"configs/models/mine.yaml": f"# my own\n{MODEL}"},
+        path=".",
+    ),
+    Mistake(
         "broken user gpu in the list", "gpu list", 3, ("mine.yaml:1:",), {"hardware/mine.yaml": "x"}, path="."
     ),
     Mistake(
