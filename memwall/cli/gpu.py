@@ -8,7 +8,7 @@ import click
 
 from memwall import hardware
 from memwall.catalog import HARDWARE
-from memwall.cli.options import GPU, output_options, set_option
+from memwall.cli.options import GPU, VENDOR, output_options, set_option
 from memwall.cli.output import Output, emit, write_yaml
 from memwall.errors import UsageError, shown
 
@@ -45,7 +45,7 @@ def command() -> None:
 
 
 @command.command("list", epilog=LIST_EPILOG)
-@click.option("--vendor", help="only this maker's")
+@click.option("--vendor", type=VENDOR, help="only this maker's")
 @output_options
 def list_gpus(vendor: str | None, **options: Any) -> None:
     """Every device: memory, bandwidth, 16-bit peak and ridge point."""

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from memwall.cli.options import output_options
+from memwall.cli.options import OP, output_options
 from memwall.cli.output import Output, emit
 from memwall.ops import registry
 
@@ -40,7 +40,7 @@ def list_ops(**options: Any) -> None:
     """Every operator with its dimensions."""
     from memwall.render import operators
 
-    ops = list(registry.ops().values())
+    ops = sorted(registry.ops().values(), key=_family)  # whichever file was imported first
     emit(
         Output(**options),
         lambda: [operators.record(op) for op in ops],
@@ -50,11 +50,15 @@ def list_ops(**options: Any) -> None:
 
 
 @command.command("show", epilog=SHOW_EPILOG)
-@click.argument("op")
+@click.argument("op", type=OP)
 @output_options
 def show_op(op: str, **options: Any) -> None:
     """One operator: its formula, the bytes of each tensor, its flags and its source."""
     from memwall.render import operators
 
     found = registry.find(op)
-    emit(Output(**options), lambda: [operators.record(found)], lambda: operators.show_page(found))
+    emit(Output(**options), lambda: [operators.full_record(found)], lambda: operators.show_page(found))
+
+
+def _family(op: registry.Op) -> int:
+    return registry.FAMILIES.index(op.build.__module__.rpartition(".")[2])

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import os
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar
 
 import click
 from click.shell_completion import CompletionItem
 
-from memwall import dtypes
+from memwall import dtypes, hardware
 from memwall.catalog import HARDWARE, MODELS, Catalog
 from memwall.errors import UsageError, shown
+from memwall.ops import registry
 from memwall.reports.case import DEFAULT_DTYPE, DEFAULT_GPU
 from memwall.units import LARGEST_AMOUNT, parse_count, parse_number
 
@@ -108,10 +110,49 @@ class Named(click.ParamType[str]):
         """The names that begin so, after the last comma."""
         before, comma, last = incomplete.rpartition(",")
         start = last.strip().lower()
-        return [CompletionItem(before + comma + n) for n in self.catalog.names() if n.startswith(start)]
+        names = [] if _like_a_path(last) else [n for n in self.catalog.names() if n.startswith(start)]
+        if not names and not comma:  # the shell knows the files
+            return [CompletionItem(incomplete, type="file")]
+        return [CompletionItem(before + comma + name) for name in names]
+
+
+class Word(click.ParamType[str]):
+    """A word that the command itself checks; the shell completes it from those that fit."""
+
+    name = "text"
+
+    def __init__(self, words: Callable[[click.Context], Iterable[str]]) -> None:
+        self.words = words
+
+    def shell_complete(
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> list[CompletionItem]:
+        """The words that begin so, whatever the case."""
+        start = incomplete.lower()
+        return [CompletionItem(word) for word in self.words(ctx) if word.lower().startswith(start)]
+
+
+def _ops(ctx: click.Context) -> Iterable[str]:
+    return registry.ops()
+
+
+def _impls(ctx: click.Context) -> Iterable[str]:
+    """Those of the operator that was named before, else every one."""
+    op = registry.ops().get(str(ctx.params.get("op")))
+    every = (impl for each in registry.ops().values() for impl in each.impls)
+    return op.impls if op else dict.fromkeys(every)
+
+
+def _vendors(ctx: click.Context) -> Iterable[str]:
+    return sorted({str(hardware.from_entry(entry).data["vendor"]) for entry in HARDWARE.entries()})
 
 
 GPU, MODEL = Named(HARDWARE), Named(MODELS)
+OP, IMPL, VENDOR = Word(_ops), Word(_impls), Word(_vendors)
+
+
+def _like_a_path(text: str) -> bool:
+    return text.startswith((".", "~")) or os.sep in text
 
 
 def _flag(param: click.Parameter | None) -> str:

@@ -6,8 +6,10 @@ from typing import Any
 
 import click
 
-from memwall.cli.devices import on_each
+from memwall.cli.devices import on_each, show
 from memwall.cli.options import (
+    IMPL,
+    OP,
     Amount,
     Format,
     causal_option,
@@ -18,10 +20,8 @@ from memwall.cli.options import (
     set_option,
     shape_options,
 )
-from memwall.cli.output import Output, emit
-from memwall.errors import NotAvailable
+from memwall.cli.output import Output
 from memwall.hardware import Device
-from memwall.render.page import Page
 from memwall.reports.case import DEFAULT_DTYPE, DEFAULT_GPU
 from memwall.reports.roofline import RooflineReport, roofline
 
@@ -40,13 +40,15 @@ An operator's dimensions: memwall op show OP
 
 @click.command("roofline", epilog=EPILOG)
 @gpu_option
-@click.option("--op", help="the operator: memwall op list")
+@click.option("--op", type=OP, help="the operator: memwall op list")
 @shape_options()
 @dtype_option
 @click.option("--weight-dtype", type=Format(), help="storage format of the weights, e.g. fp8 or int4-g128")
 @click.option("--kv-dtype", type=Format(), help="storage format of K and V")
 @click.option("--out-dtype", type=Format(), help="storage format of the result")
-@click.option("--impl", help="attention: flash or standard; silu_mul, residual norms: fused or eager")
+@click.option(
+    "--impl", type=IMPL, help="attention: flash or standard; silu_mul, residual norms: fused or eager"
+)
 @causal_option
 @click.option("--flops", type=Amount(), help="FLOPs of any kernel, instead of --op")
 @click.option("--bytes", type=Amount(), help="bytes that it moves")
@@ -61,22 +63,6 @@ def command(gpu: str | None, changes: dict[str, str], **options: Any) -> None:
     def make(device: Device) -> RooflineReport:
         return roofline(gpu=device, dtype=dtype or DEFAULT_DTYPE, defaults=defaults, **options)
 
-    show(output, on_each(gpu, changes, make))
-
-
-def show(output: Output, rows: list[RooflineReport | tuple[str, NotAvailable]]) -> None:
-    """One report as itself, several side by side."""
     from memwall.render import roofline as view
-    from memwall.render.bounds import error_record
 
-    def records() -> list[dict[str, Any]]:
-        return [view.record(row) if isinstance(row, RooflineReport) else error_record(*row) for row in rows]
-
-    def page() -> Page:
-        return (
-            view.page(rows[0])
-            if isinstance(rows[0], RooflineReport) and len(rows) == 1
-            else view.compare_page(rows)
-        )
-
-    emit(output, records, page, several=len(rows) > 1)
+    show(output, on_each(gpu, changes, make), view)
