@@ -7,7 +7,12 @@ from collections.abc import Iterable, Sequence
 
 from memwall.ops.registry import Op, flag
 from memwall.render.data import Record
-from memwall.render.page import Lines, Page, Section, Table
+from memwall.render.page import LaidOut, Page, Section, Table
+
+
+def full_record(op: Op) -> Record:
+    """The operator with its documentation."""
+    return {**record(op), "documentation": inspect.getdoc(op.build)}
 
 
 def record(op: Op) -> Record:
@@ -21,7 +26,6 @@ def record(op: Op) -> Record:
         "default_shape": dict(op.default_shape),
         "implementations": list(op.impls),
         "takes_causal": op.takes("causal"),
-        "documentation": inspect.getdoc(op.build),
         "example": op.command(),
     }
 
@@ -35,7 +39,9 @@ def list_page(ops: Sequence[Op]) -> Page:
 def show_page(op: Op) -> Page:
     """One operator: its docstring, its flags, a command to copy."""
     doc = (inspect.getdoc(op.build) or "").splitlines()
-    facts = [("required", _flags(op.required)), ("optional", _optional(op))]
+    facts = [("required", _flags(op.required))]
+    if _optional(op):
+        facts.append(("optional", _optional(op)))
     facts += [("or", f"--{short} for {_flags(names)}") for short, names in op.shorthand.items()]
     if op.default_shape:
         facts.append(("default shape", " ".join(f"{k}={v}" for k, v in op.default_shape.items())))
@@ -43,8 +49,11 @@ def show_page(op: Op) -> Page:
         facts.append(("--impl", ", ".join(op.impls)))
     if op.aliases:
         facts.append(("also called", ", ".join(op.aliases)))
-    facts.append(("for example", op.command()))
-    return [Section(op.name, Lines(doc)), Section("On the command line", Table(facts))]
+    return [
+        Section(op.name, LaidOut(doc)),
+        Section("On the command line", Table(facts)),
+        Section("For example", LaidOut([op.command()])),
+    ]
 
 
 def summary(op: Op) -> str:

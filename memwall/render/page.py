@@ -15,6 +15,12 @@ class Table(NamedTuple):
     """Columns aligned right: the numbers."""
 
     @property
+    def all_rows(self) -> list[Sequence[str]]:
+        """The header, if there is one, and the rows, all of one length."""
+        rows = [self.header, *self.rows] if self.header else list(self.rows)
+        return [[*row, *[""] * (self.columns - len(row))] for row in rows]
+
+    @property
     def columns(self) -> int:
         """How many columns it has."""
         return max((len(row) for row in (self.header, *self.rows)), default=0)
@@ -22,12 +28,17 @@ class Table(NamedTuple):
     @property
     def widths(self) -> list[int]:
         """The widest text of each column."""
-        padded = [[*row, *[""] * (self.columns - len(row))] for row in (self.header, *self.rows)]
-        return [max(len(row[i]) for row in padded) for i in range(self.columns)]
+        return [max(map(len, column)) for column in zip(*self.all_rows, strict=True)]
 
 
 class Lines(NamedTuple):
-    """Sentences, one a line."""
+    """Sentences, one a line; steps begin with their number, `1. `, and remarks on a mark with it, `* `."""
+
+    lines: Sequence[str]
+
+
+class LaidOut(NamedTuple):
+    """Lines whose layout matters, such as a docstring with its formulas."""
 
     lines: Sequence[str]
 
@@ -36,7 +47,7 @@ class Section(NamedTuple):
     """A heading and what stands under it."""
 
     heading: str
-    body: Table | Lines
+    body: Table | Lines | LaidOut
 
 
 Page = Sequence[Section]

@@ -1,56 +1,61 @@
-"""A page on a terminal, through rich."""
+"""A page on a terminal: the plain text, coloured by rich, and folded where it is wider than the window."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from memwall.render.page import Lines, Page, Table
+from memwall.render import fit, text
+from memwall.render.page import LaidOut, Page, Table
 
 if TYPE_CHECKING:
     from rich.console import Console
-    from rich.table import Table as RichTable
 
 
 def render(page: Page, *, force: bool = False) -> None:
-    """Print the page with headings in bold and tables that fit the window."""
-    from rich.console import Console
-    from rich.padding import Padding
-    from rich.text import Text
+    """Print the page: headings and headers in bold, first columns in cyan.
 
-    console = Console(highlight=False, force_terminal=force or None)
+    Args:
+        page: what to print.
+        force: colour although it is not a terminal, or is told to have none.
+    """
+    from rich.console import Console
+
+    console = (
+        Console(highlight=False, force_terminal=True, color_system="standard", no_color=False)
+        if force
+        else Console(highlight=False)
+    )
     for number, (heading, body) in enumerate(page):
         if number:
-            console.print()
-        if heading:
-            console.print(Text(heading, style="bold"))
+            _line(console, "")
+        for line in fit.heading(heading, console.width):
+            _line(console, (line, "bold"))
         if isinstance(body, Table):
-            console.print(Padding(_table(body), (0, 0, 0, 1)))
-        else:
-            _lines(console, body)
+            _tables(console, body)
+            continue
+        for line in body.lines:
+            whole = isinstance(body, LaidOut) and line.startswith("memwall ")  # a command to copy
+            for part in [text.GAP + line] if whole else fit.sentence(line, console.width):
+                _line(console, part)
 
 
-def _lines(console: Console, body: Lines) -> None:
-    from rich.padding import Padding
+def _tables(console: Console, table: Table) -> None:
+    for number, part in enumerate(fit.tables(table, console.width)):
+        if number:
+            _line(console, "")
+        for index, cells in enumerate(text.aligned(part)):
+            if part.header and index == 0:
+                _line(console, ("".join(cells), "bold"))
+            elif part.header and index == 1:
+                _line(console, "".join(cells))
+            else:
+                _line(console, (cells[0], "cyan"), "".join(cells[1:]))
+
+
+def _line(console: Console, *parts: str | tuple[str, str]) -> None:
+    """One line, whole: what is too wide even so is left to the terminal."""
     from rich.text import Text
 
-    for line in body.lines:
-        console.print(Padding(Text(line), (0, 0, 0, 2)))
-
-
-def _table(table: Table) -> RichTable:
-    from rich import box
-    from rich.table import Table as RichTable
-    from rich.text import Text
-
-    drawn = RichTable(
-        box=box.SIMPLE_HEAD if table.header else None, show_header=bool(table.header), pad_edge=False
-    )
-    for index in range(table.columns):
-        name = table.header[index] if table.header else ""
-        style = "cyan" if index == 0 else None
-        drawn.add_column(
-            name, justify="right" if index in table.right else "left", style=style, overflow="fold"
-        )
-    for row in table.rows:
-        drawn.add_row(*(Text(cell) for cell in row))
-    return drawn
+    line = Text.assemble(*parts)
+    line.rstrip()
+    console.print(line, no_wrap=True, overflow="ignore", crop=False)

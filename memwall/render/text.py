@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from memwall.render.page import Lines, Page, Table
+from memwall.render.page import Page, Table
 
 GAP = "  "
 
@@ -14,27 +14,25 @@ def render(page: Page) -> str:
     parts = []
     for heading, body in page:
         block = [heading] if heading else []
-        block += _table(body) if isinstance(body, Table) else _lines(body)
+        if isinstance(body, Table):
+            block += ["".join(cells).rstrip() for cells in aligned(body)]
+        else:
+            block += [f"{GAP}{line}".rstrip() for line in body.lines]
         parts.append("\n".join(block))
     return "\n\n".join(parts) + "\n"
 
 
-def _lines(body: Lines) -> list[str]:
-    return [f"{GAP}{line}".rstrip() for line in body.lines]
-
-
-def _table(table: Table) -> list[str]:
+def aligned(table: Table) -> list[list[str]]:
+    """Every line of a table as its cells, each with the gap before it; a rule follows the header."""
     widths = table.widths
-    rows = [table.header, *table.rows] if table.header else list(table.rows)
-    lines = [_row(row, widths, table.right) for row in rows]
+    lines = [_line(row, widths, table.right) for row in table.all_rows]
     if table.header:
-        lines.insert(1, (GAP + GAP.join("-" * width for width in widths)).rstrip())
+        lines.insert(1, [GAP + "-" * width for width in widths])
     return lines
 
 
-def _row(row: Sequence[str], widths: Sequence[int], right: frozenset[int]) -> str:
-    cells = []
-    for index, width in enumerate(widths):
-        cell = row[index] if index < len(row) else ""
-        cells.append(cell.rjust(width) if index in right else cell.ljust(width))
-    return (GAP + GAP.join(cells)).rstrip()
+def _line(row: Sequence[str], widths: Sequence[int], right: frozenset[int]) -> list[str]:
+    return [
+        GAP + (cell.rjust(width) if index in right else cell.ljust(width))
+        for index, (cell, width) in enumerate(zip(row, widths, strict=True))
+    ]

@@ -1,0 +1,109 @@
+"""Folding what is wider than the window, so that no number parts from its unit.
+
+A table keeps its numbers whole: its widest columns of words are folded, and if that is not enough its
+columns are dealt out over several tables, each with the first column.
+"""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from collections.abc import Iterator, Sequence
+
+from memwall.render.page import Table
+from memwall.render.text import GAP
+
+_NARROWEST = 20
+"""Longer words, such as addresses, may break; shorter ones do not."""
+
+_TIE = "\u00a0"
+_NUMBER_AND_UNIT = re.compile(r"(?<![^\s(])(\d[\d.,]*) (?=[A-Za-z%*^])")
+_MARK = re.compile(r" (?=[*^]+(?:\s|$))")
+_LEAD = re.compile(r" *(?:\d+\. |\* |\^ )?")
+
+
+def sentence(line: str, width: int) -> list[str]:
+    """A line of a list, folded under its own beginning: after `1. ` or `* `, or its indentation."""
+    lead = _LEAD.match(line)
+    hanging = GAP + " " * len(lead[0] if lead else "")
+    return _folded(GAP + line, width, hanging) or [""]
+
+
+def heading(text: str, width: int) -> list[str]:
+    """A heading, folded with an indent."""
+    return _folded(text, width, GAP)
+
+
+def tables(table: Table, width: int) -> Iterator[Table]:
+    """The table as it fits: itself, itself with folded words, or several."""
+    if _needs(table.widths) <= width:
+        yield table
+        return
+    words = [index for index in range(table.columns) if index not in table.right]
+    widths = _narrowed(table, words, width)
+    if _needs(widths) <= width or not table.header or table.columns < 3:
+        yield _with_folded_cells(table, widths, words)
+        return
+    for columns in _dealt(widths, width):
+        yield from tables(_only(table, columns), width)
+
+
+def _needs(widths: Sequence[int]) -> int:
+    return sum(len(GAP) + width for width in widths)
+
+
+def _narrowed(table: Table, words: Sequence[int], width: int) -> list[int]:
+    """Column widths with the widest columns of words cut back, the last first, as far as words allow."""
+    widths, least = table.widths, [_longest_word(column) for column in zip(*table.all_rows, strict=True)]
+    while (excess := _needs(widths) - width) > 0:
+        loose = [index for index in words if widths[index] > least[index]]
+        if not loose:
+            break
+        widest = max(loose, key=lambda index: (widths[index], index))
+        others = [widths[index] for index in loose if index != widest]
+        level = max([least[widest], *(other for other in others if other < widths[widest])])
+        widths[widest] = max(level, widths[widest] - excess)
+    return widths
+
+
+def _longest_word(cells: Sequence[str]) -> int:
+    return min(_NARROWEST, max(len(word) for cell in cells for word in _tied(cell).split(" ")))
+
+
+def _with_folded_cells(table: Table, widths: Sequence[int], words: Sequence[int]) -> Table:
+    """Each row as the lines that its folded cells need."""
+    lines: list[list[str]] = []
+    for row in table.rows:
+        full = [*row, *[""] * (table.columns - len(row))]
+        cells = [_folded(c, widths[i]) if i in words else [c] for i, c in enumerate(full)]
+        height = max(map(len, cells))
+        lines += [[cell[line] if line < len(cell) else "" for cell in cells] for line in range(height)]
+    return Table(lines, table.header, table.right)
+
+
+def _dealt(widths: Sequence[int], width: int) -> Iterator[list[int]]:
+    """The columns in groups that fit, each begun by the first column; at least one more in each."""
+    group = [0]
+    for index in range(1, len(widths)):
+        if len(group) > 1 and _needs([widths[i] for i in (*group, index)]) > width:
+            yield group
+            group = [0]
+        group.append(index)
+    yield group
+
+
+def _only(table: Table, columns: Sequence[int]) -> Table:
+    rows = [[row[i] if i < len(row) else "" for i in columns] for row in table.rows]
+    right = frozenset(place for place, index in enumerate(columns) if index in table.right)
+    return Table(rows, [table.header[i] for i in columns], right)
+
+
+def _folded(text: str, width: int, hanging: str = "") -> list[str]:
+    wrapped = textwrap.wrap(
+        _tied(text), max(width, _NARROWEST // 4), subsequent_indent=hanging, break_on_hyphens=False
+    )
+    return [line.replace(_TIE, " ") for line in wrapped]
+
+
+def _tied(text: str) -> str:
+    return _MARK.sub(_TIE, _NUMBER_AND_UNIT.sub(rf"\1{_TIE}", text))
