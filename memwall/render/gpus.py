@@ -5,20 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from memwall.errors import NotAvailable
-from memwall.hardware import Constant, Device
+from memwall.hardware import Device
+from memwall.render import rates
+from memwall.render.bounds import evidence_record
 from memwall.render.data import Record
 from memwall.render.page import Lines, Page, Section, Table, numbers
-from memwall.units import (
-    GIGA,
-    TERA,
-    format_bytes_per_s,
-    format_flops_per_s,
-    scaled,
-    scaled_binary,
-    significant,
-    to_si,
-)
+from memwall.render.rates import FORMATS, capacity_bytes, formats, headline_format, roofs
+from memwall.units import format_bytes_per_s, scaled, scaled_binary, to_si
 
 GROUPS = [
     "matrix",
@@ -40,10 +33,8 @@ SOURCES = ("seen", "recalled", "derived", "measured", "assumed")
 
 def record(device: Device) -> Record:
     """The device under its documented keys, in SI units."""
-    data = device.data
-    peaks = {dtype: device.peak(dtype).rate.value for dtype in device.dtypes()}
-    vector, special, bandwidth = device.vector_peak(), device.special_rate, device.bandwidth
-    capacity = _capacity(device)
+    data, vector, special = device.data, device.vector_peak(), device.special_rate
+    peaks = {dtype: device.peak(dtype).rate.value for dtype in formats(device)}
     return {
         "gpu": device.name,
         "title": device.title,
@@ -55,16 +46,15 @@ def record(device: Device) -> Record:
         "vector_flops_per_s": vector.value if vector else None,
         "special_ops_per_s": special.value if special else None,
         "memory_type": data["memory"]["type"],
-        "capacity_bytes": capacity.value if capacity else None,
-        "bandwidth_bytes_per_s": bandwidth.value,
-        "ridge_points": {dtype: peak / bandwidth.value for dtype, peak in peaks.items()},
+        "capacity_bytes": capacity_bytes(device),
+        "capacity_marketed_bytes": capacity_bytes(device, "capacity_gib", "capacity_gb"),
+        "capacity_driver_bytes": capacity_bytes(device, "capacity_driver_bytes"),
+        "bandwidth_bytes_per_s": device.bandwidth.value,
+        "ridge_points": {dtype: peak / device.bandwidth.value for dtype, peak in peaks.items()},
         "l2_bytes": device.l2_bytes,
         "units": device.units,
         "tdp_w": (data.get("power") or {}).get("tdp_w"),
-        "assumed": list(device.assumed),
-        "weak_sources": [
-            {"key": c.key, "kind": c.kind, "source": c.source} for c in _headline_constants(device) if c.weak
-        ],
+        **evidence_record(device, roofs(device)),
     }
 
 
@@ -75,34 +65,37 @@ def full_record(device: Device) -> Record:
 
 def list_page(devices: Sequence[Device]) -> Page:
     """Every device, one row each."""
-    rows = []
-    for device in devices:
-        peak = _peak(device)
-        rate, dtype = (peak.value, peak.key.rpartition(".")[2]) if peak else (None, "-")
-        capacity = _capacity(device)
-        rows.append(
-            (
-                device.name,
-                device.data["memory"]["type"],
-                "-" if capacity is None else _label(device),
-                significant(device.bandwidth.value / GIGA),
-                "-" if rate is None else significant(rate / TERA),
-                dtype,
-                "-" if rate is None else significant(rate / device.bandwidth.value, 3),
-                device.title + (" (announced)" if device.announced else ""),
-            )
-        )
-    header = ("GPU", "memory", "size", "GB/s", "TFLOP/s", "in", "ridge", "name")
-    return [Section("", Table(rows, header, frozenset({2, 3, 4, 6})))]
+    header = ("GPU", "memory", "capacity", "GB/s", "TFLOP/s", "format", "ridge", "name")
+    table = Table([_list_row(device) for device in devices], header, frozenset({2, 3, 4, 6}))
+    order = "sorted by maker, year and name; TFLOP/s: dense, bf16, else fp16, else fp32; ridge: FLOP/B"
+    return [Section("", table), Section("Notes", Lines([order, *rates.mark_notes(table)]))]
+
+
+def _list_row(device: Device) -> tuple[str, ...]:
+    dtype = headline_format(device)
+    return (
+        device.name,
+        device.data["memory"]["type"],
+        _label(device),
+        rates.bandwidth_in_gb_per_s(device),
+        rates.peak_in_tera(device, dtype),
+        dtype or "-",
+        rates.ridge(device, dtype, 3),
+        device.title + (" (announced)" if device.announced else ""),
+    )
 
 
 def show_page(device: Device) -> Page:
     """One device: the headline, then every group of its file with its sources."""
-    sections = [Section(f"{device.title} ({device.name})", Table(_headline(device)))]
-    sections.append(Section("Dense peaks and ridge points", _peaks_table(device)))
+    headline, peaks = Table(_headline(device)), _peaks_table(device)
+    sections = [Section(f"{device.title} ({device.name})", headline)]
+    if peaks.rows:
+        sections.append(Section("Dense peaks and ridge points", peaks))
     for group in GROUPS:
         sections += _group_sections(group, device.data.get(group))
     notes = [str(device.data["note"])] if device.data.get("note") else []
+    if any(cell.endswith(" *") for row in (*headline.rows, *peaks.rows) for cell in row):
+        notes.append("* recalled, not checked, or assumed: the sources above say which")
     notes += [f"what if: {key}" for key in device.assumed]
     notes.append(f"file: {device.where}")
     return [*sections, Section("Notes", Lines(notes))]
@@ -110,14 +103,14 @@ def show_page(device: Device) -> Page:
 
 def compare_page(devices: Sequence[Device]) -> Page:
     """Devices side by side, a column each."""
-    dtypes = list(dict.fromkeys(dtype for device in devices for dtype in device.dtypes()))
+    dtypes = [dtype for dtype in FORMATS if any(dtype in device.dtypes() for device in devices)]
     rows = [
         ("memory", *(device.data["memory"]["type"] for device in devices)),
         ("capacity", *(_label(device) for device in devices)),
-        ("bandwidth", *(format_bytes_per_s(d.bandwidth.value) + _mark(d.bandwidth) for d in devices)),
-        *((f"{dtype} peak", *(_peak_text(device, dtype) for device in devices)) for dtype in dtypes),
+        ("bandwidth", *(rates.bandwidth(device) for device in devices)),
+        *((f"{dtype} peak", *(rates.peak(device, dtype) for device in devices)) for dtype in dtypes),
         *(
-            (f"{dtype} ridge, FLOP/B", *(_ridge_text(device, dtype) for device in devices))
+            (f"{dtype} ridge, {_ridge_unit(dtype)}", *(rates.ridge(device, dtype) for device in devices))
             for dtype in dtypes
         ),
         ("L2", *(scaled_binary(d.l2_bytes) if d.l2_bytes else "-" for d in devices)),
@@ -125,20 +118,17 @@ def compare_page(devices: Sequence[Device]) -> Page:
         ("NVLink, one way", *(_link_text(device, "nvlink") for device in devices)),
         ("power", *(_power_text(device) for device in devices)),
     ]
-    notes = ["* recalled, not checked, or assumed; a dash: not there, or not published"]
-    return [Section("", numbers(rows, ("", *(d.name for d in devices)))), Section("Notes", Lines(notes))]
+    table = numbers(rows, ("", *(d.name for d in devices)))
+    notes = rates.mark_notes(table)
+    return [Section("", table), *([Section("Notes", Lines(notes))] if notes else [])]
 
 
 def _headline(device: Device) -> list[tuple[str, ...]]:
-    data, bandwidth = device.data, device.bandwidth
+    data, source = device.data, device.bandwidth
     return [
         ("vendor", data["vendor"], f"{device.architecture}, {data['year']}, {data['status']}"),
         ("memory", _label(device), data["memory"]["type"]),
-        (
-            "bandwidth",
-            format_bytes_per_s(bandwidth.value) + _mark(bandwidth),
-            f"{bandwidth.key}, {bandwidth.kind}",
-        ),
+        ("bandwidth", rates.bandwidth(device), f"{source.key}, {source.kind}"),
         ("compute units", str(device.units or "-"), (data.get("unit") or {}).get("kind", "")),
         ("also called", ", ".join(data.get("aliases") or ["-"])),
     ]
@@ -146,11 +136,15 @@ def _headline(device: Device) -> list[tuple[str, ...]]:
 
 def _peaks_table(device: Device) -> Table:
     rows = []
-    for dtype in device.dtypes():
+    for dtype in formats(device):
         engine, rate = device.peak(dtype)
-        ridge = significant(rate.value / device.bandwidth.value)
-        rows.append((dtype, format_flops_per_s(rate.value) + _mark(rate), ridge, engine, rate.note))
-    return Table(rows, ("format", "peak", "ridge FLOP/B", "engine", ""), frozenset({1, 2}))
+        ridge = (rates.ridge(device, dtype), _ridge_unit(dtype))
+        rows.append((dtype, rates.peak(device, dtype, clock=False), *ridge, engine, rate.note))
+    return Table(rows, ("format", "peak", "ridge", "", "engine", ""), frozenset({1, 2}))
+
+
+def _ridge_unit(dtype: str) -> str:
+    return "OP/B" if rates.is_integer(dtype) else "FLOP/B"
 
 
 def _group_sections(group: str, data: Any) -> list[Section]:
@@ -184,50 +178,14 @@ def _source_text(entry: Mapping[str, Any]) -> str:
     return f"{kind}: {entry[kind]}{keys}"
 
 
-def _headline_constants(device: Device) -> list[Constant]:
-    return [device.bandwidth, *(device.peak(dtype).rate for dtype in device.dtypes())]
-
-
-def _peak(device: Device) -> Constant | None:
-    """The 16-bit peak, else the widest that there is."""
-    for dtype in ("bf16", "fp16", "fp32", *device.dtypes()):
-        if dtype in device.dtypes():
-            return device.peak(dtype).rate
-    return None
-
-
-def _capacity(device: Device) -> Constant | None:
-    try:
-        return device.capacity
-    except NotAvailable:
-        return None
-
-
 def _label(device: Device) -> str:
     """The capacity as it is sold."""
     memory = device.data["memory"]
     for key, unit in (("capacity_gb", "GB"), ("capacity_gib", "GiB")):
         if memory.get(key):
             return f"{memory[key]:g} {unit}"
-    capacity = _capacity(device)
-    return scaled(capacity.value, "B", 3) if capacity else "-"
-
-
-def _mark(constant: Constant) -> str:
-    return " *" if constant.weak else ""
-
-
-def _peak_text(device: Device, dtype: str) -> str:
-    if dtype not in device.dtypes():
-        return "-"
-    rate = device.peak(dtype).rate
-    return format_flops_per_s(rate.value) + _mark(rate)
-
-
-def _ridge_text(device: Device, dtype: str) -> str:
-    if dtype not in device.dtypes():
-        return "-"
-    return significant(device.peak(dtype).rate.value / device.bandwidth.value)
+    capacity = capacity_bytes(device)
+    return scaled(capacity, "B", 3) if capacity else "-"
 
 
 def _link_text(device: Device, link: str) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from memwall.hardware import Device
+from memwall.render import rates
 from memwall.render.data import Record
 from memwall.render.page import Lines, Page, Section, Table
 from memwall.units import GIGA, significant, to_si
@@ -24,16 +25,26 @@ class Product(NamedTuple):
         return rate
 
     @property
+    def share(self) -> float | None:
+        """Its pin rate / the standard's, if both are known."""
+        most = self.standard.get("pin_rate_gbit_per_s")
+        return self.pin_rate / most if self.pin_rate and most else None
+
+    @property
     def stacks(self) -> int | None:
         """HBM stacks."""
         stacks: int | None = self.device.data["memory"].get("stacks")
         return stacks
 
 
+UNPUBLISHED: Mapping[str, Any] = {"name": "HBM", "match": ["HBM"]}
+"""Stands for the standard of products whose maker does not say which generation their memory is."""
+
+
 def products(standards: Sequence[Mapping[str, Any]], devices: Sequence[Device]) -> list[Product]:
-    """Every device under its memory's standard, standards in order."""
+    """Every device under its memory's standard, standards in order; HBM of no known generation last."""
     found = []
-    for standard in standards:
+    for standard in (*standards, UNPUBLISHED):
         matching = [d for d in devices if d.data["memory"]["type"] in standard["match"]]
         found += [
             Product(standard, device) for device in sorted(matching, key=lambda d: (d.data["year"], d.name))
@@ -46,10 +57,8 @@ def records(products: Sequence[Product]) -> list[Record]:
     return [
         {
             "gpu": product.device.name,
-            "standard": product.standard["name"],
-            "standard_pin_rate_bits_per_s": to_si(
-                "pin_rate_gbit_per_s", product.standard["pin_rate_gbit_per_s"]
-            ),
+            "standard": None if product.standard is UNPUBLISHED else product.standard["name"],
+            "standard_pin_rate_bits_per_s": _standard_pin_rate(product.standard),
             "pin_rate_bits_per_s": None if product.pin_rate is None else product.pin_rate * GIGA,
             "stacks": product.stacks,
             "standard_stack_bandwidth_bytes_per_s": _standard_stack(product.standard),
@@ -62,15 +71,24 @@ def records(products: Sequence[Product]) -> list[Record]:
 
 def page(products: Sequence[Product]) -> Page:
     """A table for each standard."""
-    sections = []
-    for name in dict.fromkeys(product.standard["name"] for product in products):
-        group = [product for product in products if product.standard["name"] == name]
-        sections.append(Section(_heading(group[0].standard), _table(group)))
-    note = "A product's bandwidth is the driver's clock x width where known; * is recalled, not checked"
-    return [*sections, Section("Notes", Lines([note]))]
+    groups = [
+        [product for product in products if product.standard["name"] == name]
+        for name in dict.fromkeys(product.standard["name"] for product in products)
+    ]
+    tables = {_heading(group[0].standard): _table(group) for group in groups}
+    notes = ["a product's bandwidth is the driver's clock x width where known, else as marketed"]
+    if any(product.share and product.share > 1 for product in products):
+        notes.append("above 100 %: a maker may run its memory faster than the standard asks of every part")
+    marks = [note for table in tables.values() for note in rates.mark_notes(table)]
+    return [
+        *(Section(heading, table) for heading, table in tables.items()),
+        Section("Notes", Lines([*notes, *dict.fromkeys(marks)])),
+    ]
 
 
 def _heading(standard: Mapping[str, Any]) -> str:
+    if standard is UNPUBLISHED:
+        return "HBM, generation not published"
     stack = _standard_stack(standard)
     each = f", {significant(stack / GIGA)} GB/s a stack" if stack else ""
     jedec = f" ({standard['jedec']})" if standard.get("jedec") else ""
@@ -80,18 +98,15 @@ def _heading(standard: Mapping[str, Any]) -> str:
 def _table(group: Sequence[Product]) -> Table:
     rows = []
     for product in group:
-        stack, rate = _stack(product), product.pin_rate
+        stack, rate, share = _stack(product), product.pin_rate, product.share
         rows.append(
             (
                 product.device.name,
                 "-" if rate is None else f"{rate:g}",
-                "-"
-                if rate is None
-                else f"{significant(100 * rate / product.standard['pin_rate_gbit_per_s'], 3)} %",
+                "-" if share is None else f"{significant(100 * share, 3)} %",
                 "-" if product.stacks is None else str(product.stacks),
                 "-" if stack is None else significant(stack / GIGA),
-                significant(product.device.bandwidth.value / GIGA)
-                + (" *" if product.device.bandwidth.weak else ""),
+                rates.bandwidth_in_gb_per_s(product.device),
             )
         )
     header = ("product", "Gbit/s a pin", "of maximum", "stacks", "GB/s a stack", "GB/s in all")
@@ -102,8 +117,13 @@ def _stack(product: Product) -> float | None:
     return product.device.bandwidth.value / product.stacks if product.stacks else None
 
 
+def _standard_pin_rate(standard: Mapping[str, Any]) -> float | None:
+    rate = standard.get("pin_rate_gbit_per_s")
+    return None if rate is None else to_si("pin_rate_gbit_per_s", rate)
+
+
 def _standard_stack(standard: Mapping[str, Any]) -> float | None:
-    width = standard.get("interface_bits")
-    if not width or not standard["name"].startswith("HBM"):
+    width, rate = standard.get("interface_bits"), _standard_pin_rate(standard)
+    if not (width and rate and standard["name"].startswith("HBM")):
         return None
-    return float(width * to_si("pin_rate_gbit_per_s", standard["pin_rate_gbit_per_s"]) / 8)
+    return float(width * rate / 8)
