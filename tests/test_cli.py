@@ -18,7 +18,7 @@ import click
 import pytest
 from click.shell_completion import ShellComplete
 
-from memwall.catalog import HARDWARE, MODELS, normalise
+from memwall.catalog import HARDWARE, MODELS, Catalog, aliases, normalise
 from memwall.cli import COMMANDS, cli, run
 from memwall.cli.options import ATTENTION_DIMS, DIMS, GPU, MODEL, Format
 from memwall.errors import UnknownName
@@ -158,6 +158,18 @@ def test_the_list_of_commands_has_the_first_line_of_each_docstring() -> None:
     assert firsts == COMMANDS
 
 
+def test_the_help_lists_every_exit_code(capsys: pytest.CaptureFixture[str]) -> None:
+    text = output(capsys, "--help").partition("Exit codes")[2]
+    assert "(1 and 5 are for commands that check or verify)" in text
+    assert re.findall(r"^ +(\d+) ", text, re.MULTILINE) == "0 1 2 3 4 5 70 130".split()  # noqa: SIM905
+
+
+def test_dir_shows_the_public_names() -> None:
+    import memwall
+
+    assert set(memwall.__all__) <= set(dir(memwall))
+
+
 def test_every_command_and_option_says_what_it_is() -> None:
     for path, command in commands():
         assert command.help, path
@@ -230,8 +242,8 @@ ATTENTION_KEYS = """
 """
 GPU_KEYS = """
     gpu title vendor architecture year status peak_flops_per_s vector_flops_per_s special_ops_per_s
-    memory_type capacity_bytes bandwidth_bytes_per_s ridge_points l2_bytes units tdp_w assumed
-    weak_sources data
+    memory_type capacity_bytes capacity_marketed_bytes capacity_driver_bytes bandwidth_bytes_per_s
+    ridge_points l2_bytes units tdp_w assumed weak_sources data
 """
 MODEL_KEYS = """
     model title parameters_total parameters_active parameters_embedding layers hidden_size vocab_size
@@ -318,6 +330,71 @@ def test_csv_has_one_row_a_result_under_the_same_keys(name: str, capsys: pytest.
                 assert row[key] == ("" if value is None else str(value)), key
 
 
+def table_of(text: str) -> list[dict[str, str]]:
+    return list(csv.DictReader(io.StringIO(text)))
+
+
+def test_csv_says_what_a_result_rests_on(capsys: pytest.CaptureFixture[str]) -> None:
+    line = "roofline --set memory.bandwidth_gb_per_s=4000 --set memory.type=HBM9 --format csv"
+    (row,) = table_of(output(capsys, f"{line} --op gemv"))
+    assert row["assumed"] == "memory.bandwidth_gb_per_s;memory.type"
+    assert row["weak_sources"] == "memory.bandwidth_gb_per_s"
+    assert row["defaults"] == "GPU h100; dtype bf16; shape m=8192 k=8192 batch=1"
+    assert row["notes"].count("; ") >= 1
+    assert "advice" not in row
+    assert "kernels" not in row
+
+
+@pytest.mark.parametrize("name", ["roofline", "attention", "gpu list", "gpu compare"])
+def test_csv_of_every_result_has_the_columns_that_name_its_grounds(
+    name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    row = table_of(output(capsys, CALLS[name] + " --format csv"))[0]
+    assert {"assumed", "weak_sources"} <= row.keys()
+    assert {"kernels", "advice", "layer_kinds"}.isdisjoint(row)
+
+
+def test_columns_stand_in_one_order_whichever_gpu_comes_first(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    plain = narrow_gpu(tmp_path)
+    line = "roofline --op gemv --dtype fp8 --format csv --gpu"
+    headers = [
+        output(capsys, f"{line} {gpus}").splitlines()[0] for gpus in (f"h100,{plain}", f"{plain},h100")
+    ]
+    assert headers[0] == headers[1]
+    assert headers[0].endswith(",error.code,error.message,error.hint")
+    peaks = [
+        [key for key in table_of(output(capsys, f"gpu compare {gpus} --format csv"))[0] if "peak_" in key]
+        for gpus in ("t4 b200", "b200 t4")
+    ]
+    assert peaks[0] == peaks[1]
+
+
+def test_a_list_of_operators_is_a_table_of_words(capsys: pytest.CaptureFixture[str]) -> None:
+    text = output(capsys, "op list --format csv")
+    assert len(text.splitlines()) == 1 + len(registry.ops())
+    row = next(row for row in table_of(text) if row["op"] == "gemm")
+    assert (row["required"], row["optional"]) == ("m n k", "")
+    assert "documentation" not in row
+    first = no_nan(output(capsys, "op list --json"))["results"][0]
+    assert first["required"] == ["m", "n", "k"]
+    assert "documentation" not in first
+    assert "documentation" in no_nan(output(capsys, "op show gemm --json"))
+
+
+def test_markdown_numbers_steps_and_escapes_marks(capsys: pytest.CaptureFixture[str]) -> None:
+    text = output(capsys, "roofline --op gemv --gpu m1-max --dtype fp32 --format markdown")
+    assert re.search(r"^## Next steps.*\n\n1\. ", text, re.MULTILINE)
+    assert not re.search(r"^- (?:\d+\.|[*+-]) ", text, re.MULTILINE)
+    assert "\n- \\* rests on " in text
+
+
+def test_markdown_keeps_the_layout_of_documentation(capsys: pytest.CaptureFixture[str]) -> None:
+    text = output(capsys, "op show gemm --format markdown")
+    assert text.startswith("## gemm\n\n```text\nMatrix product")
+
+
 @pytest.mark.parametrize("name", calls())
 def test_markdown_tables_are_well_formed(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     text = output(capsys, CALLS[name] + " --format markdown")
@@ -339,6 +416,81 @@ def test_text_is_plain_when_it_is_not_for_a_terminal(name: str, capsys: pytest.C
     assert not text.endswith("\n\n")
     assert output(capsys, CALLS[name] + " --format text") == text
     assert output(capsys, CALLS[name] + " --color never") == text
+
+
+# --- the catalogue's pages -------------------------------------------------------------------------
+
+
+def cells(text: str, name: str) -> list[str]:
+    """The cells of a line of plain text that begins with a name."""
+    line = next(line for line in text.splitlines() if line.strip().startswith(f"{name} "))
+    return re.split(r" {2,}", line.strip())
+
+
+def test_the_list_marks_what_is_weak_and_what_is_at_maximum_clock(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    text = output(capsys, "gpu list")
+    header = "GPU memory capacity GB/s TFLOP/s format ridge name".split()  # noqa: SIM905
+    assert text.splitlines()[0].split() == header
+    assert cells(text, "h100")[3:7] == ["3352", "989.4", "bf16", "295"]
+    assert cells(text, "h800")[3:7] == ["3350 *", "989.4 *", "bf16", "295 *"]
+    assert cells(text, "rtx-4090")[3:7] == ["1008", "203.6 ^", "bf16", "202"]
+    assert cells(text, "rx-7900-xtx")[3:7] == ["960", "124.1 *^", "bf16", "129 *"]
+    notes = text.partition("Notes\n")[2]
+    for said in ("sorted by maker, year and name", "  * ", "  ^ ", "a dash: "):
+        assert said in notes
+
+
+def test_marks_are_explained_only_where_they_stand(capsys: pytest.CaptureFixture[str]) -> None:
+    assert "Notes" not in output(capsys, "gpu compare h100 h100-sxm")
+    text = output(capsys, "gpu compare h100 rtx-4090")
+    assert "  ^ at the maximum clock" in text
+    assert "  * " not in text
+    assert "  * recalled" in output(capsys, "gpu show t4")
+
+
+def test_devices_side_by_side_have_formats_in_one_order_and_integers_in_op(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    text = output(capsys, "gpu compare t4 h800 b200 rtx-4090")
+    order = "fp64 fp32 tf32 bf16 fp16 fp8 fp6 fp4 nvfp4 mxfp4 int8 int4".split()  # noqa: SIM905
+    assert re.findall(r"^  (\w+) peak", text, re.MULTILINE) == order
+    assert cells(text, "int8 peak")[1] == "130 TOP/s"
+    assert cells(text, "int4 peak")[4] == "1.628 POP/s ^"
+    assert cells(text, "int8 ridge, OP/B")[1] == "406.2"
+    assert cells(text, "fp64 ridge, FLOP/B")[1] == "0.7936 *"
+    assert cells(text, "bf16 ridge, FLOP/B")[2] == "295.3 *"  # its bandwidth is recalled
+    shown = output(capsys, "gpu show t4")
+    assert cells(shown, "int8")[1:4] == ["130 TOP/s", "406.2", "OP/B"]
+
+
+def test_capacity_is_the_driver_s_and_as_marketed(capsys: pytest.CaptureFixture[str]) -> None:
+    answer = no_nan(output(capsys, "gpu show h100 --json"))
+    assert answer["capacity_driver_bytes"] == answer["capacity_bytes"] == 84942979072
+    assert answer["capacity_marketed_bytes"] == 80e9
+    answer = no_nan(output(capsys, "gpu show t4 --json"))
+    assert answer["capacity_bytes"] == answer["capacity_marketed_bytes"] == 16e9
+    assert answer["capacity_driver_bytes"] is None
+
+
+def test_a_gpu_s_weak_sources_are_those_of_its_bandwidth_and_peaks(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert no_nan(output(capsys, "gpu show h100 --json"))["weak_sources"] == []
+    weak = no_nan(output(capsys, "gpu show wse3 --json"))["weak_sources"]
+    assert [source["key"] for source in weak] == ["memory.bandwidth_gb_per_s"]
+    assert set(weak[0]) == {"key", "kind", "source"}
+
+
+def test_memory_explains_what_runs_above_its_standard(capsys: pytest.CaptureFixture[str]) -> None:
+    text = output(capsys, "hbm")
+    assert "  above 100 %: " in text
+    assert "\nHBM, generation not published\n" in text
+    assert cells(text, "trainium2") == ["trainium2", "-", "-", "-", "-", "2900"]
+    results = no_nan(output(capsys, "hbm --json"))["results"]
+    (found,) = [result for result in results if result["gpu"] == "trainium2"]
+    assert (found["standard"], found["standard_pin_rate_bits_per_s"]) == (None, None)
 
 
 # --- files ----------------------------------------------------------------------------------------
@@ -576,16 +728,30 @@ def test_a_full_disk_behind_stdout_is_one_line() -> None:
 
 
 @pytest.mark.skipif(os.name != "posix", reason="needs a shell")
-def test_a_closed_stdout_is_no_reason_to_complain() -> None:
-    done = subprocess.run(
-        ["sh", "-c", f"{sys.executable} -m memwall op list >&-"],
+@pytest.mark.parametrize("line", ["op list", "roofline --op gemv", "gpu show h100 --yaml", "hbm --json"])
+def test_a_closed_stdout_is_an_error_for_the_result_is_lost(line: str) -> None:
+    done = to_closed_stdout(line)
+    assert done.returncode == 2
+    assert done.stderr == "error: stdout is closed. Write to a file instead: -o FILE\n"
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs a shell")
+def test_a_closed_stdout_does_not_matter_to_a_file(tmp_path: Path) -> None:
+    done = to_closed_stdout(f"op list -o {tmp_path / 'ops.json'}")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert no_nan((tmp_path / "ops.json").read_text())["schema"] == 1
+
+
+def to_closed_stdout(line: str) -> Any:
+    """A call whose stdout the shell has closed."""
+    return subprocess.run(
+        ["sh", "-c", f"{sys.executable} -m memwall {line} >&-"],
         capture_output=True,
         text=True,
         timeout=60,
         check=False,
         env={**os.environ, "PYTHONPATH": str(ROOT)},
     )
-    assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_a_title_that_the_terminal_cannot_spell_is_escaped(tmp_path: Path) -> None:
@@ -629,6 +795,9 @@ def test_an_interrupt_is_130_and_says_nothing(
         "H100\u2013SXM",
         "nvidia/H100-SXM5",
         "H100 (see the paper)",
+        "NVIDIA H100 SXM5 80 GB",
+        "h100 80 GiB",
+        "H-100",
     ],
 )
 def test_spellings_of_the_h100_find_it(name: str) -> None:
@@ -636,7 +805,21 @@ def test_spellings_of_the_h100_find_it(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["h100-40gb", "H100 94GB", "h10", "h1000", "100", "nvidia", "sxm", "", "-", "h100-gb"]
+    "name",
+    [
+        "h100-40gb",
+        "h100 40 GB",
+        "h10040gb",
+        "H100 94GB",
+        "h10",
+        "h1000",
+        "100",
+        "nvidia",
+        "sxm",
+        "",
+        "-",
+        "h100-gb",
+    ],
 )
 def test_other_things_are_not_the_h100(name: str) -> None:
     try:
@@ -646,9 +829,22 @@ def test_other_things_are_not_the_h100(name: str) -> None:
     assert found != "h100"
 
 
-def test_a_memory_size_that_contradicts_is_an_unknown_name() -> None:
+@pytest.mark.parametrize("name", ["h100-40gb", "H100 40 GB", "h10040gb", "80GB", "rtx4090 48GB"])
+def test_a_memory_size_that_contradicts_is_an_unknown_name(name: str) -> None:
     with pytest.raises(UnknownName):
-        HARDWARE.find("h100-40gb")
+        HARDWARE.find(name)
+
+
+@pytest.mark.parametrize("catalog", [HARDWARE, MODELS], ids=["GPU", "model"])
+def test_everything_is_found_by_its_title_and_without_dashes(catalog: Catalog) -> None:
+    for entry in catalog.entries():
+        title = re.search(r"^title: (.*)$", entry.text, re.MULTILINE)
+        assert title
+        spellings = [entry.name, title[1].strip('"'), *aliases(entry.text)]
+        for spelling in spellings:
+            assert catalog.find(spelling).name == entry.name
+            assert catalog.find(spelling.replace(" ", "").upper()).name == entry.name
+        assert catalog.find(entry.name.replace("-", "")).name == entry.name
 
 
 OTHERS = {
@@ -663,6 +859,11 @@ OTHERS = {
     "RTX-3090": "rtx-3090",
     "NVIDIA GeForce RTX 4090": "rtx-4090",
     "GB300": "gb300",
+    "rtx4090": "rtx-4090",
+    "RTX4090": "rtx-4090",
+    "GeForce RTX4090 24GB": "rtx-4090",
+    "NVIDIA A100 80GB PCIe": "a100-pcie",
+    "MI250X 128 GB": "mi250x-oam",
 }
 
 
@@ -682,6 +883,14 @@ def test_spellings_of_data_files_find_their_gpu(name: str, known: str) -> None:
         ("Meta-Llama-3.1-70B", "llama3-70b"),
         ("LLAMA3_70B", "llama3-70b"),
         ("gemma2 27b", "gemma2-27b"),
+        ("llama3 70b", "llama3-70b"),
+        ("Llama 3 70B", "llama3-70b"),
+        ("Llama-3-70B-Instruct", "llama3-70b"),
+        ("meta-llama/Meta-Llama-3-8B", "llama3-8b"),
+        ("meta-llama/Llama-2-7b-chat-hf", "llama2-7b"),
+        ("google/gemma-2-27b-it", "gemma2-27b"),
+        ("mistralai/Mistral-7B-Instruct-v0.3", "mistral-7b"),
+        ("Qwen/Qwen2.5-72B-Instruct", "qwen2.5-72b"),
     ],
 )
 def test_spellings_of_models_find_them(name: str, model: str) -> None:
@@ -706,7 +915,7 @@ def test_the_shell_completes_names() -> None:
     assert "h100" in completed(["roofline", "--gpu"], "h1")
     assert "h100" in completed(["roofline", "--gpu"], "H1")
     assert "h100,h100" in completed(["roofline", "--gpu"], "h100,h1")
-    assert completed(["roofline", "--gpu"], "zz") == []
+    assert completed(["roofline", "--gpu"], "h100,zz") == []
     assert "h100" in completed(["gpu", "show"], "")
     assert "llama3-70b" in completed(["attention", "--model"], "llama3")
     assert completed(["roofline", "--dtype"], "bf") == ["bf16"]
@@ -722,6 +931,24 @@ def test_the_types_complete_by_themselves() -> None:
     assert values == [f"h100,{name}" for name in HARDWARE.names() if name.startswith("h10")]
     assert [item.value for item in MODEL.shell_complete(context, option, "gemma2-27")] == ["gemma2-27b"]
     assert "nvfp4" in [item.value for item in Format().shell_complete(context, option, "NV")]
+
+
+def test_the_shell_completes_operators_implementations_and_makers() -> None:
+    assert set(completed(["roofline", "--op"], "ge")) == {"gemm", "gemv", "gelu"}
+    assert "rmsnorm" in completed(["op", "show"], "RMS")
+    assert set(completed(["roofline", "--impl"], "")) >= {"flash", "standard", "fused", "eager"}
+    assert completed(["roofline", "--op", "attention", "--impl"], "s") == ["standard"]
+    assert completed(["roofline", "--op", "gemm", "--impl"], "") == []
+    assert completed(["gpu", "list", "--vendor"], "nv") == ["NVIDIA"]
+
+
+@pytest.mark.parametrize("option", [["roofline", "--gpu"], ["attention", "--model"], ["gpu", "show"]])
+@pytest.mark.parametrize("text", ["./", "../my", "~/gpus/", "/etc/h", "my-own-g"])
+def test_the_shell_completes_files_for_a_path_and_where_no_name_begins_so(
+    option: list[str], text: str
+) -> None:
+    completion = ShellComplete(cli, {}, "memwall", "_MEMWALL_COMPLETE")
+    assert [(item.type, item.value) for item in completion.get_completions(option, text)] == [("file", text)]
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
