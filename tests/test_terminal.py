@@ -97,7 +97,7 @@ STEP = "12. tiles: so wide a tile that its 128 rows and columns stay within 227 
 
 @pytest.mark.parametrize(
     ("line", "hanging"),
-    [(STEP, "      "), (f"* {STEP[4:]}", "    "), (f"  {STEP[4:]}", "    "), (STEP[4:], "  ")],
+    [(STEP, "      "), (f"* {STEP[4:]}", "    "), (STEP[4:], "    ")],
 )
 def test_sentences_hang_under_their_beginning(line: str, hanging: str) -> None:
     first, *rest = fit.sentence(line, 40)
@@ -151,9 +151,30 @@ def test_an_empty_page_and_an_empty_table_are_nothing(capsys: pytest.CaptureFixt
 
 def test_the_layout_of_a_formula_is_kept(capsys: pytest.CaptureFixture[str]) -> None:
     formula = "    flops = 2 m n k" + " " * 20 + "of one product"
-    command = "memwall roofline --op gemm " + "--m 4096 " * 20
+    command = "memwall roofline --op gemm " + "--m 4096 " * 20  # to be copied whole
     terminal.render([Section("gemm", LaidOut(["Words.", "", formula, command.strip()]))])
     assert capsys.readouterr().out == f"gemm\n  Words.\n\n  {formula}\n  {command.strip()}\n"
+
+
+def test_paragraphs_of_documentation_flow_anew_and_long_formulas_hang() -> None:
+    words = ["one two three four five six", "seven eight. nine", "Source: ten."]
+    assert list(fit.laid_out(words, 22)) == [
+        "  one two three four",
+        "  five six seven",
+        "  eight. nine Source:",
+        "  ten.",
+    ]
+    assert list(fit.laid_out(["    flops = 2 batch m n k"], 22)) == [
+        "      flops = 2 batch",
+        "          m n k",
+    ]
+    assert list(fit.laid_out(words, 80)) == [f"  {line}" for line in words]
+
+
+def test_names_in_the_first_column_stay_whole() -> None:
+    table = Table([("fp64 ridge, FLOP/B", "19.96", "4.8")], ("of what", "a", "b"), frozenset({1, 2}))
+    for part in fit.tables(table, 26):
+        assert part.rows[0][0] == "fp64 ridge, FLOP/B"
 
 
 @pytest.mark.parametrize(

@@ -9,10 +9,9 @@ from typing import Any, TypeVar
 import click
 from click.shell_completion import CompletionItem
 
-from memwall import dtypes, hardware
+from memwall import dtypes
 from memwall.catalog import HARDWARE, MODELS, Catalog
 from memwall.errors import UsageError, shown
-from memwall.ops import registry
 from memwall.reports.case import DEFAULT_DTYPE, DEFAULT_GPU
 from memwall.units import LARGEST_AMOUNT, parse_count, parse_number
 
@@ -133,17 +132,23 @@ class Word(click.ParamType[str]):
 
 
 def _ops(ctx: click.Context) -> Iterable[str]:
+    from memwall.ops import registry  # these three are asked for by the shell alone
+
     return registry.ops()
 
 
 def _impls(ctx: click.Context) -> Iterable[str]:
     """Those of the operator that was named before, else every one."""
-    op = registry.ops().get(str(ctx.params.get("op")))
-    every = (impl for each in registry.ops().values() for impl in each.impls)
-    return op.impls if op else dict.fromkeys(every)
+    from memwall.ops import registry
+
+    ops = registry.ops()
+    op = ops.get(str(ctx.params.get("op")))
+    return op.impls if op else dict.fromkeys(impl for each in ops.values() for impl in each.impls)
 
 
 def _vendors(ctx: click.Context) -> Iterable[str]:
+    from memwall import hardware
+
     return sorted({str(hardware.from_entry(entry).data["vendor"]) for entry in HARDWARE.entries()})
 
 

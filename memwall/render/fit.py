@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import textwrap
 from collections.abc import Iterator, Sequence
+from itertools import groupby
 
 from memwall.render.page import Table
 from memwall.render.text import GAP
@@ -17,16 +18,31 @@ _NARROWEST = 20
 """Longer words, such as addresses, may break; shorter ones do not."""
 
 _TIE = "\u00a0"
-_NUMBER_AND_UNIT = re.compile(r"(?<![^\s(])(\d[\d.,]*) (?=[A-Za-z%*^])")
+_NUMBER_AND_UNIT = re.compile(r"(?<![^\s(])(\d(?:[\d.,]*\d)?) (?=[A-Za-z%*^])")
 _MARK = re.compile(r" (?=[*^]+(?:\s|$))")
-_LEAD = re.compile(r" *(?:\d+\. |\* |\^ )?")
+_MARKER = re.compile(r"\d+\. ")
 
 
 def sentence(line: str, width: int) -> list[str]:
-    """A line of a list, folded under its own beginning: after `1. ` or `* `, or its indentation."""
-    lead = _LEAD.match(line)
-    hanging = GAP + " " * len(lead[0] if lead else "")
-    return _folded(GAP + line, width, hanging) or [""]
+    """A line of a list; what is folded hangs under the words after `1. ` or `* `, or is indented."""
+    marker = _MARKER.match(line)
+    return _folded(GAP + line, width, GAP + (" " * len(marker[0]) if marker else GAP))
+
+
+def laid_out(lines: Sequence[str], width: int) -> Iterator[str]:
+    """Documentation: formulas keep their indentation, commands stay whole, wide paragraphs flow anew."""
+    for indented, group in groupby(lines, key=lambda line: line[:1] in ("", " ")):
+        block = list(group)
+        if indented:
+            for line in block:
+                indent = len(line) - len(line.lstrip())
+                yield from _folded(GAP + line, width, GAP + " " * indent + 2 * GAP) or [""]
+        elif block[0].startswith("memwall ") or max(map(len, block)) + len(GAP) <= width:
+            yield from (GAP + line for line in block)
+        else:
+            text = "".join(line + ("\n" if line.endswith((".", ":")) else " ") for line in block)
+            for paragraph in text.splitlines():
+                yield from _folded(GAP + paragraph, width, GAP)
 
 
 def heading(text: str, width: int) -> list[str]:
@@ -39,7 +55,8 @@ def tables(table: Table, width: int) -> Iterator[Table]:
     if _needs(table.widths) <= width:
         yield table
         return
-    words = [index for index in range(table.columns) if index not in table.right]
+    first = 1 if table.header else 0  # under a header the first column has names
+    words = [index for index in range(first, table.columns) if index not in table.right]
     widths = _narrowed(table, words, width)
     if _needs(widths) <= width or not table.header or table.columns < 3:
         yield _with_folded_cells(table, widths, words)
@@ -55,14 +72,11 @@ def _needs(widths: Sequence[int]) -> int:
 def _narrowed(table: Table, words: Sequence[int], width: int) -> list[int]:
     """Column widths with the widest columns of words cut back, the last first, as far as words allow."""
     widths, least = table.widths, [_longest_word(column) for column in zip(*table.all_rows, strict=True)]
-    while (excess := _needs(widths) - width) > 0:
+    while _needs(widths) > width:
         loose = [index for index in words if widths[index] > least[index]]
         if not loose:
             break
-        widest = max(loose, key=lambda index: (widths[index], index))
-        others = [widths[index] for index in loose if index != widest]
-        level = max([least[widest], *(other for other in others if other < widths[widest])])
-        widths[widest] = max(level, widths[widest] - excess)
+        widths[max(loose, key=lambda index: (widths[index], index))] -= 1
     return widths
 
 

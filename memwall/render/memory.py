@@ -25,10 +25,10 @@ class Product(NamedTuple):
         return rate
 
     @property
-    def share(self) -> float | None:
-        """Its pin rate / the standard's, if both are known."""
+    def percent(self) -> float | None:
+        """Its pin rate in per cent of the standard's, if both are known."""
         most = self.standard.get("pin_rate_gbit_per_s")
-        return self.pin_rate / most if self.pin_rate and most else None
+        return 100 * self.pin_rate / most if self.pin_rate and most else None
 
     @property
     def stacks(self) -> int | None:
@@ -77,7 +77,7 @@ def page(products: Sequence[Product]) -> Page:
     ]
     tables = {_heading(group[0].standard): _table(group) for group in groups}
     notes = ["a product's bandwidth is the driver's clock x width where known, else as marketed"]
-    if any(product.share and product.share > 1 for product in products):
+    if any(product.percent and product.percent > 100 for product in products):
         notes.append("above 100 %: a maker may run its memory faster than the standard asks of every part")
     marks = [note for table in tables.values() for note in rates.mark_notes(table)]
     return [
@@ -98,12 +98,12 @@ def _heading(standard: Mapping[str, Any]) -> str:
 def _table(group: Sequence[Product]) -> Table:
     rows = []
     for product in group:
-        stack, rate, share = _stack(product), product.pin_rate, product.share
+        stack, rate, percent = _stack(product), product.pin_rate, product.percent
         rows.append(
             (
                 product.device.name,
                 "-" if rate is None else f"{rate:g}",
-                "-" if share is None else f"{significant(100 * share, 3)} %",
+                "-" if percent is None else f"{significant(percent, 3)} %",
                 "-" if product.stacks is None else str(product.stacks),
                 "-" if stack is None else significant(stack / GIGA),
                 rates.bandwidth_in_gb_per_s(product.device),

@@ -32,11 +32,13 @@ def render(page: Page, *, force: bool = False) -> None:
             _line(console, (line, "bold"))
         if isinstance(body, Table):
             _tables(console, body)
-            continue
-        for line in body.lines:
-            whole = isinstance(body, LaidOut) and line.startswith("memwall ")  # a command to copy
-            for part in [text.GAP + line] if whole else fit.sentence(line, console.width):
-                _line(console, part)
+        elif isinstance(body, LaidOut):
+            for line in fit.laid_out(body.lines, console.width):
+                _line(console, line)
+        else:
+            for line in body.lines:
+                for part in fit.sentence(line, console.width):
+                    _line(console, part)
 
 
 def _tables(console: Console, table: Table) -> None:
