@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from memwall.constant import Constant
 from memwall.errors import NotAvailable
-from memwall.hardware import Constant, Device
+from memwall.hardware import Device
 from memwall.render.data import Record
 from memwall.render.page import Lines, Page, Section, Table, numbers
 from memwall.units import (
