@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from memwall.bound import Bound, Term
+from memwall.bound import REGIMES, Bound, Term
 from memwall.errors import NotAvailable
 from memwall.hardware import Device
 from memwall.render.data import Record
@@ -21,7 +21,7 @@ from memwall.units import (
     significant,
 )
 
-LIMITS = ("hbm", "l2", "smem", "matrix", "vector", "special", "link", "launch")
+LIMITS = tuple(REGIMES)
 """The terms in the order in which records list them."""
 
 

@@ -22,6 +22,8 @@ from memwall.reports.evidence import remarks
 from memwall.reports.roofline import RooflineReport
 from memwall.units import format_bytes, format_flops, format_flops_per_s, format_seconds, significant
 
+FLASH_GENERATIONS = ("fa1", "fa2", "fa3")
+
 Row = RooflineReport | tuple[str, NotAvailable]
 """A device's report, or its name and why it has none."""
 
@@ -175,6 +177,8 @@ def _shared_notes(report: RooflineReport) -> list[str]:
     notes = [f"by default: {', '.join(report.defaults)}"] if report.defaults else []
     if report.case:
         notes.append("compulsory traffic, each tensor once, caches cold: the least time, not an estimate")
+    if report.case and report.case.impl in FLASH_GENERATIONS:
+        notes.append("fa1, fa2 and fa3 have this floor in common; what each re-reads is not modelled yet")
     return notes
 
 

@@ -69,11 +69,8 @@ class Formats(NamedTuple):
     @property
     def text(self) -> str:
         """For people: bf16, weights int4-g128."""
-        parts = [self.dtype]
-        parts += [
-            f"{what} {name}" for what, name in zip(("weights", "KV", "output"), self[1:], strict=True) if name
-        ]
-        return ", ".join(parts)
+        others = {"weights": self.weight, "KV": self.kv, "output": self.out}
+        return ", ".join([self.dtype, *(f"{what} {name}" for what, name in others.items() if name)])
 
 
 class Case(NamedTuple):
