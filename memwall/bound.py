@@ -14,7 +14,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from memwall.hardware import Constant, Device
+from memwall.constant import Constant
+from memwall.hardware import Device
 from memwall.program import Program, Work, kernel_work
 
 REGIMES = {
@@ -113,6 +114,12 @@ class Bound(NamedTuple):
         if self.peak:
             constants.append(self.peak)
         return tuple({constant.key: constant for constant in constants}.values())
+
+    @property
+    def leaves(self) -> tuple[Constant, ...]:
+        """The numbers of the device's file that those constants come down to."""
+        found = {leaf.key: leaf for constant in self.rests_on for leaf in constant.leaves}
+        return tuple(found.values())
 
 
 def bound(work: Work, device: Device) -> Bound:

@@ -155,6 +155,11 @@ class Precision(NamedTuple):
         return self.activation.engine
 
     @property
+    def attended(self) -> Dtype:
+        """What attention writes: the product's result, but 16 bits after integers, as its kernels do."""
+        return _BY_NAME["bf16"] if self.result.name == "int32" else self.result
+
+    @property
     def scores(self) -> Dtype:
         """How unfused attention stores its score matrix: like the activations, in no less than 16 bits."""
         return self.activation if self.activation.bits >= 16 else _BY_NAME["bf16"]

@@ -8,16 +8,16 @@ the one crossing in. A peak that is not in the file is refused, never made up fr
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 from memwall import yamlfile
 from memwall.catalog import HARDWARE, Entry
+from memwall.constant import WHAT_IF, Constant, Peak
 from memwall.dtypes import names as format_names
 from memwall.errors import MemwallError, NotPublished, UnsupportedDtype
-from memwall.units import MEGA, to_si
+from memwall.units import MEGA, TERA, scaled_up, to_si
 
-WEAK = ("assumed", "recalled")
-"""Source kinds that a result must confess to, the weaker first."""
+_PEAK_CLOCKS = (("vector", "clock_mhz"), ("matrix", "clock_mhz"))
 
 # Where a format is missing, the formats that people fall back to, nearest first.
 _INSTEAD = {
@@ -26,6 +26,7 @@ _INSTEAD = {
     "tf32": ("fp32", "bf16", "fp16"),
     "fp8": ("bf16", "fp16", "int8"),
     "fp6": ("fp8", "bf16", "fp16"),
+    "fp4": ("nvfp4", "mxfp4", "fp8", "bf16", "fp16"),
     "int8": ("fp8", "bf16", "fp16"),
     "int4": ("int8", "fp8", "bf16", "fp16"),
     "nvfp4": ("mxfp4", "fp8", "bf16", "fp16"),
@@ -34,38 +35,14 @@ _INSTEAD = {
 }
 
 
-class Constant(NamedTuple):
-    """One number that results rest on, in SI units."""
-
-    key: str
-    """Its path in the device's file, as `--set` takes it: memory.bandwidth_gb_per_s."""
-    value: float
-    kind: str
-    """seen, recalled, derived, measured or assumed."""
-    source: str
-    note: str = ""
-
-    @property
-    def weak(self) -> bool:
-        """Whether the number is merely recalled or assumed."""
-        return self.kind in WEAK
-
-
-class Peak(NamedTuple):
-    """The rate of an engine, and which engine it is."""
-
-    engine: str
-    """matrix or vector."""
-    rate: Constant
-    """FLOP/s, dense."""
-
-
 class Device:
     """One accelerator, read from one file of hardware/."""
 
-    def __init__(self, data: Mapping[str, Any], where: str = "") -> None:
+    def __init__(self, data: Mapping[str, Any], where: str = "", own: bool = False) -> None:
         self.data = data
         self.where = where
+        self.own = own
+        """Whether it is the user's own file."""
         self.name: str = data["name"]
         self.title: str = data["title"]
         self.architecture: str = data["architecture"]
@@ -128,6 +105,14 @@ class Device:
         key = next((key for key in ("capacity_bytes", "capacity_mib") if l2.get(key)), None)
         return to_si(key, l2[key]) if key else None
 
+    @property
+    def memory_latency_s(self) -> float | None:
+        """The time of one dependent load from main memory [s], if measured."""
+        latency = self.data.get("latency") or {}
+        if not latency.get("memory_cycles"):
+            return None
+        return float(latency["memory_cycles"] / to_si("at_clock_mhz", latency["at_clock_mhz"]))
+
     def peak(self, dtype: str) -> Peak:
         """The dense peak of matrix work in a format [FLOP/s], on the engine that does it.
 
@@ -147,6 +132,19 @@ class Device:
             return Peak("vector", self._peak("vector", "peak_tflops", dtype))
         raise self._no_peak(dtype, matrix)
 
+    def peak_with_fp16_sums(self, dtype: str) -> Constant | None:
+        """The dense peak with products summed in fp16 [FLOP/s]; None if no other than `peak`."""
+        faster = (self.data.get("matrix") or {}).get("peak_dense_tflops_acc_fp16") or {}
+        return self._peak("matrix", "peak_dense_tflops_acc_fp16", dtype) if dtype in faster else None
+
+    def ridge_point(self, dtype: str) -> float:
+        """Peak / bandwidth in a format [FLOP/byte].
+
+        Raises:
+            NotAvailable: there is no such peak.
+        """
+        return self.peak(dtype).rate.value / self.bandwidth.value
+
     def vector_peak(self, dtype: str = "fp32") -> Constant | None:
         """The vector lanes' peak at maximum clock [FLOP/s], an FMA counted as two; None if not published."""
         vector = (self.data.get("vector") or {}).get("peak_tflops", {})
@@ -155,12 +153,15 @@ class Device:
     @property
     def special_rate(self) -> Constant | None:
         """Special functions (exp, rsqrt ...) a second at maximum clock [1/s]; None if not known."""
-        special = self.data.get("special")
-        clock = self._max_clock_mhz()
-        if not (special and self.units and clock):
+        if not (self.data.get("special") and self.units):
             return None
-        constant = self.constant("special", "exp_per_clock_per_unit", scale=self.units * clock * MEGA)
-        return constant._replace(note=f"{self.units} units at {clock:g} MHz")
+        clock = self._highest_clock()
+        if clock is None:
+            return None
+        each = self.constant("special", "exp_per_clock_per_unit", scale=1)
+        units = self.constant("unit", "count", scale=1)
+        note = f"{units.value} units x {each.value:g} a clock x {clock.value / MEGA:g} MHz"
+        return each.computed(each.value * units.value * clock.value, (each, units, clock), note)
 
     def dtypes(self) -> tuple[str, ...]:
         """The formats with a published peak for matrix work; fp4 and fp6 name widths, not formats."""
@@ -169,19 +170,20 @@ class Device:
         lanes = [d for d in vector if d not in matrix and (d in ("fp32", "fp64") or not matrix)]
         return (*matrix, *lanes)
 
-    def constant(self, group: str, key: str, *inner: str, scale: float | None = None) -> Constant:
+    def constant(self, group: str, key: str, *inner: str, scale: int | None = None) -> Constant:
         """A number of the file in SI units with its source; `scale` overrides the key's unit."""
         value: Any = self.data[group][key]
         for step in inner:
             value = value[step]
         path = ".".join((group, key, *inner))
         kind, source = self._source(path, group, {key, *inner})
-        return Constant(path, value * scale if scale is not None else to_si(key, value), kind, source)
+        in_si = to_si(key, value) if scale is None else scaled_up(value, scale)
+        return Constant(path, in_si, kind, source)
 
     def _source(self, path: str, group: str, keys: set[str]) -> tuple[str, str]:
         if path in self._assumed:
             return "assumed", "set by you"
-        entries = self.data[group]["source"]
+        entries = [entry for entry in self.data[group]["source"] if entry.get("assumed") != WHAT_IF]
         named = [entry for entry in entries if keys & set(entry.get("for") or ())]
         rest = [entry for entry in entries if not entry.get("for")]
         entry = (named or rest or entries)[0]
@@ -191,29 +193,42 @@ class Device:
         return kind, entry[kind]
 
     def _peak(self, group: str, key: str, dtype: str) -> Constant:
-        constant = self.constant(group, key, dtype)
-        clock, highest = self.data[group].get("clock_mhz"), self._max_clock_mhz()
-        beyond = group == "vector" or self.data["segment"] in ("consumer", "workstation")
-        if not (beyond and clock and highest and highest > clock) or constant.kind == "assumed":
-            return constant
-        return constant._replace(
-            value=constant.value * highest / clock,
-            kind=_weakest(constant.kind, self.constant("clocks", "max_mhz").kind),
-            note=f"at the {highest:g} MHz maximum clock; published at {clock:g} MHz",
-        )
+        """A published peak, taken to the maximum clock where the bound has it there."""
+        peak = self.constant(group, key, dtype, scale=TERA)
+        beyond = group == "vector" or self._boosts
+        if not beyond or peak.key in self._assumed:
+            return peak
+        highest = self._highest_clock()
+        if highest is None or not self.data[group].get("clock_mhz"):
+            return peak._replace(
+                note="as published; the clock behind it is not known" if self._boosts else ""
+            )
+        clock = self.constant(group, "clock_mhz")
+        slowed = (
+            "clocks.max_mhz" in self._assumed
+        )  # only a what-if says that a part cannot reach its own peak
+        if highest.value == clock.value or (highest.value < clock.value and not slowed):
+            return peak
+        note = f"at the {highest.value / MEGA:g} MHz maximum clock; published at {clock.value / MEGA:g} MHz"
+        return peak.computed(peak.value * highest.value / clock.value, (peak, clock, highest), note)
 
-    def _max_clock_mhz(self) -> float | None:
-        clocks = self.data.get("clocks") or {}
-        fallback = (self.data.get("vector") or {}).get("clock_mhz") or (self.data.get("matrix") or {}).get(
-            "clock_mhz"
-        )
-        return clocks.get("max_mhz") or clocks.get("boost_mhz") or fallback
+    @property
+    def _boosts(self) -> bool:
+        """Whether it runs above the clock behind its published peak."""
+        return self.data["segment"] in ("consumer", "workstation")
+
+    def _highest_clock(self) -> Constant | None:
+        """The highest clock that is known [Hz]: the driver's maximum, the boost, or that behind a peak."""
+        for group, key in (("clocks", "max_mhz"), ("clocks", "boost_mhz"), *_PEAK_CLOCKS):
+            if (self.data.get(group) or {}).get(key):
+                return self.constant(group, key)
+        return None
 
     def _bandwidth_from_bus(self) -> Constant:
         width = self.constant("memory", "bus_width_bits")
         rate = self.constant("memory", "pin_rate_gbit_per_s")
-        changed = next(c for c in (rate, width) if c.kind == "assumed")
-        return changed._replace(value=width.value * rate.value / 8, note="bus width x pin rate / 8")
+        given = self.constant("memory", "bandwidth_gb_per_s")
+        return given.computed(width.value * rate.value / 8, (width, rate), "bus width x pin rate / 8")
 
     def _no_peak(self, dtype: str, matrix: Mapping[str, Any]) -> MemwallError:
         usable = [d for d in self.dtypes() if d in format_names()]
@@ -223,10 +238,6 @@ class Device:
         if reason:
             return UnsupportedDtype(f"{self.title} has no {dtype} matrix path: {reason}", hint)
         return NotPublished(f"{self.title}: no {dtype} peak is published", hint)
-
-
-def _weakest(*kinds: str) -> str:
-    return next((kind for kind in WEAK if kind in kinds), kinds[0])
 
 
 def load(name: str, changes: Mapping[str, str] | None = None) -> Device:
@@ -244,7 +255,7 @@ def load(name: str, changes: Mapping[str, str] | None = None) -> Device:
         return device
     from memwall.whatif import apply  # pydantic checks the changed file; the plain path does without
 
-    return Device(apply(dict(device.data), changes, device.name), device.where)
+    return Device(apply(dict(device.data), changes, device.name), device.where, device.own)
 
 
 def from_entry(entry: Entry) -> Device:
@@ -254,4 +265,4 @@ def from_entry(entry: Entry) -> Device:
         from memwall.schema.hardware import Hardware
 
         validate(Hardware, entry.text, entry.where)
-    return Device(yamlfile.parse(entry.text, entry.where), entry.where)
+    return Device(yamlfile.parse(entry.text, entry.where), entry.where, entry.user)

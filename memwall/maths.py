@@ -57,19 +57,6 @@ def minimum(left: Count, right: Count) -> Count:
     return min(left, right)
 
 
-def maximum(left: Count, right: Count) -> Count:
-    """The larger of two, element by element on arrays."""
-    if _symbolic(left, right):
-        import sympy
-
-        return sympy.Max(left, right)
-    if _array(left, right):
-        import numpy
-
-        return numpy.maximum(left, right)
-    return max(left, right)
-
-
 def triangle(n: Count) -> Count:
     """1 + 2 + ... + n = n(n+1)/2."""
     return exact_div(n * (n + 1), 2)

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from memwall.dtypes import Dtype, bytes_of
 from memwall.maths import Count, exact_div
@@ -24,6 +24,9 @@ class Tensor(NamedTuple):
     name: str
     shape: tuple[Count, ...]
     dtype: Dtype
+    role: Literal["activation", "weight", "cache", "parameter"] = "activation"
+    """activation: made by one kernel, read by the next. weight: a matrix or table of the model, stored in the
+    weights' format. cache: kept from token to token. parameter: a small vector beside the weights."""
 
     @property
     def bytes(self) -> Count:

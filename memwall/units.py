@@ -50,7 +50,13 @@ def to_si(key: str, number: float) -> float:
     ending = max((e for e in KEY_FACTORS if key == e or key.endswith("_" + e)), key=len, default=None)
     if ending is None:
         raise KeyError(key)
-    return number * KEY_FACTORS[ending]
+    return scaled_up(number, KEY_FACTORS[ending])
+
+
+def scaled_up(number: float, factor: int) -> float:
+    """Number x factor without the last digit's noise: 66.9 x 1e12 is 66900000000000, not ...0.01."""
+    exact = number * factor
+    return float(round(exact)) if abs(exact - round(exact)) < abs(exact) * 1e-12 else exact
 
 
 def parse_count(text: str, name: str, least: int = 1) -> int:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from memwall import yamlfile
+from memwall.constant import WHAT_IF
 from memwall.errors import FileError, UsageError, nearest, shown
 from memwall.units import LARGEST_AMOUNT, parse_number
 
@@ -38,9 +39,12 @@ def _value(path: str, text: str) -> Any:
     except UsageError:
         pass
     try:
-        return yamlfile.parse(f"value: {text}", "--set")["value"]
+        value = yamlfile.parse(f"value: {text}", "--set")["value"]
     except FileError:
         raise _refused(path, f"'{shown(text)}' is not a value") from None
+    if value is None:  # taking a number away is an edit of the file, not a what-if
+        raise _refused(path, f"'{shown(text)}' is not a value")
+    return value
 
 
 def _set(data: dict[str, Any], path: str, value: Any, name: str) -> None:
@@ -72,7 +76,7 @@ def _confess(data: dict[str, Any], path: str) -> None:
     for step in parents:
         group = group[step]
         sourced = group if "source" in group else sourced
-    entry = {"assumed": "a what-if", "for": [last]}
+    entry = {"assumed": WHAT_IF, "for": [last]}
     if sourced is not None and entry not in sourced["source"]:
         sourced["source"] = [*sourced["source"], entry]
 

@@ -16,7 +16,7 @@ SOURCES = sorted((ROOT / "memwall").rglob("*.py"))
 
 # A module may import from its own floor and from those below it.
 FLOORS = [
-    {"memwall.errors", "memwall.maths"},
+    {"memwall.errors", "memwall.maths", "memwall.constant"},
     {"memwall.units"},
     {"memwall.dtypes", "memwall.catalog", "memwall.yamlfile"},
     {"memwall.schema", "memwall.whatif", "memwall.hardware", "memwall.program"},

@@ -26,8 +26,13 @@ class Tokens(NamedTuple):
 
     @property
     def decoding(self) -> bool:
-        """One new token a sequence."""
+        """One new token a sequence, which sees all before it, masked or not."""
         return self.seq_q == 1
+
+    @property
+    def cached(self) -> bool:
+        """Whether tokens came before the new ones."""
+        return self.seq_q < self.seq_kv
 
 
 def attention_layers(model: Model) -> tuple[AttentionLayers, ...]:
@@ -39,15 +44,20 @@ def attention_layers(model: Model) -> tuple[AttentionLayers, ...]:
     return tuple(sorted(layers, key=lambda layer: layer.attention.window is not None))
 
 
-def attention_program(
-    kind: Attention, tokens: Tokens, precision: Precision, causal: bool, impl: str
-) -> Program:
-    """One layer's attention over those tokens.
+def forms(kind: Attention, tokens: Tokens) -> tuple[bool, ...]:
+    """The ways to compute it: un-absorbed (False), and for a latent cache also absorbed (True).
 
-    Latent attention decodes absorbed, on the latent itself, and prefills un-absorbed, with K and V of
-    every head, as engines do.
+    Absorbed, queries meet the latent itself, few bytes and many FLOPs; un-absorbed, every head has K and V
+    of its own. With tokens in the cache an engine may do either; a prefill from nothing is un-absorbed.
     """
-    if isinstance(kind, LatentAttention) and tokens.decoding:
+    return (True, False) if isinstance(kind, LatentAttention) and tokens.cached else (False,)
+
+
+def attention_program(
+    kind: Attention, tokens: Tokens, precision: Precision, causal: bool, impl: str, absorbed: bool = False
+) -> Program:
+    """One layer's attention over those tokens, in one of its `forms`."""
+    if absorbed and isinstance(kind, LatentAttention):
         return mla(
             kind.heads,
             tokens.seq_kv,
@@ -56,6 +66,7 @@ def attention_program(
             head_dim_v=kind.kv_lora_rank,
             batch=tokens.batch,
             precision=precision,
+            causal=causal,
             impl=impl,
         )
     return attention(

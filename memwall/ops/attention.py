@@ -87,6 +87,28 @@ def _check(dims: Dims) -> None:
         )
 
 
+def settled_mask(dims: Dims, causal: bool | None) -> bool:
+    """The mask for a shape: as asked, else causal for a square of several tokens and for a window.
+
+    Raises:
+        UsageError: a window without a mask, which is what it counts back from.
+    """
+    window = dims.get("window")
+    if causal is None:
+        return bool(dims["seq_q"] == dims["seq_kv"] > 1 or window)
+    if window and not causal:
+        raise UsageError(
+            f"attention: a window of {window} counts back from each query, so it needs a causal mask",
+            "Leave out --non-causal",
+        )
+    return causal
+
+
+def _mask_of_new_tokens(dims: Dims, causal: bool | None) -> bool:
+    """New tokens of one sequence do not see each other's future, unless asked otherwise."""
+    return True if causal is None else causal
+
+
 def _divisor(heads: int, near: int) -> int:
     """The divisor of `heads` nearest below `near`."""
     return next((d for d in range(min(near, 4096), 0, -1) if heads % d == 0), 1)
@@ -98,14 +120,15 @@ def _divisor(heads: int, near: int) -> int:
     complete=_complete,
     impls=IMPLS,
     shorthand={"seq": ("seq_q", "seq_kv")},
+    mask=settled_mask,
 )
 def attention(
     heads: Count,
     head_dim: Count,
     seq_q: Count,
     seq_kv: Count,
-    kv_heads: Count = 1,
-    head_dim_v: Count = 1,
+    kv_heads: Count | None = None,
+    head_dim_v: Count | None = None,
     batch: Count = 1,
     window: Count | None = None,
     *,
@@ -140,19 +163,22 @@ def attention(
         batch: sequences.
         window: keys that a query sees, itself included; needs a causal mask.
         precision: formats of Q and O, and of K and V.
-        causal: mask the keys after each query; the default when seq_q = seq_kv > 1.
+        causal: mask the keys after each query; on the command line the default when seq_q = seq_kv > 1
+            or a window is given.
         impl: flash (and fa1, fa2, fa3: the same floor), or standard.
 
     One head, 4096 tokens, head_dim 128, bf16, no mask: standard 138.4e6 bytes, flash 4.19e6; an
     H200's counters read 139e6 and 4.75e6 to 5.04e6 a head.
     Source: Dao et al. 2022, arXiv:2205.14135, algorithm 0 (standard) and theorem 2.
     """
+    kv_heads = heads if kv_heads is None else kv_heads
+    head_dim_v = head_dim if head_dim_v is None else head_dim_v
     keys = needed_keys(seq_q, seq_kv, window)
     masked = causal and impl in FLASH
     pairs = visible_pairs(seq_q, seq_kv, window) if masked else seq_q * keys
     q = Tensor("Q", (batch, heads, seq_q, head_dim), precision.activation)
-    k = Tensor("K", (batch, kv_heads, keys, head_dim), precision.kv)
-    v = Tensor("V", (batch, kv_heads, keys, head_dim_v), precision.kv)
+    k = Tensor("K", (batch, kv_heads, keys, head_dim), precision.kv, "cache")
+    v = Tensor("V", (batch, kv_heads, keys, head_dim_v), precision.kv, "cache")
     standard = _three_kernels(q, k, v, head_dim_v, pairs, precision)
     return standard if impl == "standard" else fuse(standard, "flash attention")
 
@@ -165,7 +191,7 @@ def _three_kernels(
     keys = k.shape[-2]
     s = Tensor("S", (batch, heads, seq_q, keys), precision.scores)
     p = Tensor("P", (batch, heads, seq_q, keys), precision.scores)
-    o = Tensor("O", (batch, heads, seq_q, head_dim_v), precision.result)
+    o = Tensor("O", (batch, heads, seq_q, head_dim_v), precision.attended)
     rows = batch * heads * seq_q
     scores = batch * heads * pairs
     compute = precision.compute
@@ -180,6 +206,7 @@ def _three_kernels(
     aliases=("mla_decode",),
     complete=_checked,
     impls=IMPLS,
+    mask=_mask_of_new_tokens,
 )
 def mla(
     heads: Count,
@@ -221,6 +248,6 @@ def mla(
     masked = causal and impl in FLASH
     pairs = visible_pairs(seq_q, seq_kv) if masked else seq_q * seq_kv
     q = Tensor("q", (batch, heads, seq_q, head_dim), precision.activation)
-    latent = Tensor("latent", (batch, seq_kv, head_dim), precision.kv)
+    latent = Tensor("latent", (batch, seq_kv, head_dim), precision.kv, "cache")
     standard = _three_kernels(q, latent, latent, head_dim_v, pairs, precision)
     return standard if impl == "standard" else fuse(standard, "mla")

@@ -153,7 +153,7 @@ def rope(rows: Count, heads: Count, head_dim: Count, *, precision: Precision) ->
     Source: Su et al. 2021, arXiv:2104.09864, equation 34.
     """
     x = Tensor("x", (rows, heads, head_dim), precision.activation)
-    table = Tensor("cos, sin", (rows, head_dim), find("fp32"))
+    table = Tensor("cos, sin", (rows, head_dim), find("fp32"), "parameter")
     y = Tensor("y", (rows, heads, head_dim), precision.plain)
     flops = 6 * exact_div(rows * heads * head_dim, 2)
     return Program("rope", (Kernel("rope", (x, table), (y,), vector_flops=flops),))

@@ -28,6 +28,6 @@ def gather(rows: Count, cols: Count, vocab: Count, *, precision: Precision) -> P
     Source: the definition.
     """
     ids = Tensor("ids", (rows,), find("int64"))
-    touched = Tensor("table", (minimum(rows, vocab), cols), precision.weight)
+    touched = Tensor("table", (minimum(rows, vocab), cols), precision.weight, "weight")
     y = Tensor("y", (rows, cols), precision.plain)
     return Program("gather", (Kernel("gather", (ids, touched), (y,)),))

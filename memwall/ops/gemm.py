@@ -13,7 +13,7 @@ from memwall.ops.registry import operator
 from memwall.program import Kernel, Program, Tensor
 
 
-@operator(example={"m": 4096, "n": 4096, "k": 4096}, aliases=("matmul", "linear", "mm"))
+@operator(example={"m": 4096, "n": 4096, "k": 4096}, aliases=("matmul", "linear", "mm"), rows="m")
 def gemm(m: Count, n: Count, k: Count, *, precision: Precision) -> Program:
     """Matrix product: c[m,n] = a[m,k] b[n,k]^T.
 
@@ -34,7 +34,12 @@ def gemm(m: Count, n: Count, k: Count, *, precision: Precision) -> Program:
     return _product("gemm", (), m, n, k, precision)
 
 
-@operator(example={"m": 8192, "k": 8192}, aliases=("matvec", "mv"), default_shape={"m": 8192, "k": 8192})
+@operator(
+    example={"m": 8192, "k": 8192},
+    aliases=("matvec", "mv"),
+    default_shape={"m": 8192, "k": 8192},
+    rows="batch",
+)
 def gemv(m: Count, k: Count, batch: Count = 1, *, precision: Precision) -> Program:
     """Matrix times one or a few vectors that share the matrix: y[batch,m] = x[batch,k] w[m,k]^T.
 
@@ -52,7 +57,7 @@ def gemv(m: Count, k: Count, batch: Count = 1, *, precision: Precision) -> Progr
     8192 x 8192 in bf16: 134.2e6 FLOPs, 134.25e6 bytes: one FLOP a byte.
     Source: the definition of the product.
     """
-    w = Tensor("w", (m, k), precision.weight)
+    w = Tensor("w", (m, k), precision.weight, "weight")
     x = Tensor("x", (batch, k), precision.activation)
     y = Tensor("y", (batch, m), precision.result)
     kernel = Kernel("gemv", (w, x), (y,), 2 * m * k * batch, compute=precision.compute)
@@ -80,7 +85,7 @@ def batched_gemm(batch: Count, m: Count, n: Count, k: Count, *, precision: Preci
     return _product("batched_gemm", (batch,), m, n, k, precision)
 
 
-@operator(example={"experts": 8, "m": 128, "n": 28672, "k": 4096}, aliases=("moe_gemm",))
+@operator(example={"experts": 8, "m": 128, "n": 28672, "k": 4096}, aliases=("moe_gemm",), rows="m")
 def grouped_gemm(experts: Count, m: Count, n: Count, k: Count, *, precision: Precision) -> Program:
     """One product for each expert, with m rows each: c[e] = a[e] w[e]^T.
 
@@ -105,7 +110,7 @@ def _product(
     name: str, outer: tuple[Count, ...], m: Count, n: Count, k: Count, precision: Precision
 ) -> Program:
     a = Tensor("a", (*outer, m, k), precision.activation)
-    b = Tensor("b", (*outer, n, k), precision.weight)
+    b = Tensor("b", (*outer, n, k), precision.weight, "weight")
     c = Tensor("c", (*outer, m, n), precision.result)
     flops = 2 * m * n * k
     for count in outer:

@@ -115,14 +115,14 @@ def _after_add(name: str, h: Tensor, norm: Kernel, precision: Precision, impl: s
 
 
 def _rmsnorm_kernel(x: Tensor, rows: Count, cols: Count, precision: Precision) -> Kernel:
-    weight = Tensor("weight", (cols,), precision.activation)
+    weight = Tensor("weight", (cols,), precision.activation, "parameter")
     y = Tensor("y", (rows, cols), precision.plain)
     return Kernel("rmsnorm", (x, weight), (y,), vector_flops=4 * rows * cols + 2 * rows, special_ops=rows)
 
 
 def _layernorm_kernel(x: Tensor, rows: Count, cols: Count, precision: Precision) -> Kernel:
-    weight = Tensor("weight", (cols,), precision.activation)
-    bias = Tensor("bias", (cols,), precision.activation)
+    weight = Tensor("weight", (cols,), precision.activation, "parameter")
+    bias = Tensor("bias", (cols,), precision.activation, "parameter")
     y = Tensor("y", (rows, cols), precision.plain)
     return Kernel(
         "layernorm", (x, weight, bias), (y,), vector_flops=7 * rows * cols + 3 * rows, special_ops=rows

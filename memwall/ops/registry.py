@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
+from operator import index
 from typing import Any, NamedTuple
 
 from memwall.dtypes import Precision
@@ -35,6 +36,10 @@ class Op(NamedTuple):
     """The implementations it knows, its default first."""
     shorthand: Mapping[str, tuple[str, ...]]
     """Flags that set several dimensions at once: seq for seq_q and seq_kv."""
+    mask: Callable[[Dims, bool | None], bool] | None
+    """The mask for a shape: as asked, else by default; checks that it fits."""
+    rows: str | None
+    """The dimension that adds rows to the same weights."""
 
     @property
     def parameters(self) -> Mapping[str, inspect.Parameter]:
@@ -72,12 +77,16 @@ def operator(
     complete: Callable[[Dims], Dims] | None = None,
     impls: tuple[str, ...] = (),
     shorthand: Mapping[str, tuple[str, ...]] | None = None,
+    mask: Callable[[Dims, bool | None], bool] | None = None,
+    rows: str | None = None,
 ) -> Callable[[Callable[..., Program]], Callable[..., Program]]:
     """Register a function as the operator of its name."""
 
     def register(build: Callable[..., Program]) -> Callable[..., Program]:
         name = build.__name__
-        _OPS[name] = Op(name, build, aliases, default_shape or {}, example, complete, impls, shorthand or {})
+        _OPS[name] = Op(
+            name, build, aliases, default_shape or {}, example, complete, impls, shorthand or {}, mask, rows
+        )
         return build
 
     return register
@@ -115,9 +124,7 @@ def resolve(op: Op, given: Mapping[str, int | None]) -> tuple[Dims, bool]:
     Raises:
         UsageError: a dimension that it does not have, or lacks, or that does not fit the others.
     """
-    dims = {name: value for name, value in given.items() if value is not None}
-    for name, value in dims.items():
-        _check_size(op, name, value)
+    dims = {name: _size(op, name, value) for name, value in given.items() if value is not None}
     defaulted = bool(op.default_shape) and not any(name in op.required for name in dims)
     if defaulted:
         dims = {**op.default_shape, **dims}
@@ -178,11 +185,23 @@ def _needed(op: Op, missing: Sequence[str]) -> list[str]:
     return ["--" + flag(name) for name in needed]
 
 
-def _check_size(op: Op, name: str, value: int) -> None:
-    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= LARGEST_COUNT:
+def _size(op: Op, name: str, value: Any) -> int:
+    """A dimension as an exact int; numpy's integers are welcome.
+
+    Raises:
+        UsageError: not a whole number, or out of range.
+    """
+    try:
+        size = index(value) if not isinstance(value, bool) else 0
+    except TypeError:
+        size = 0
+    if not 1 <= size <= LARGEST_COUNT:
+        given = shown(repr(value))
         raise UsageError(
-            f"{op.name}: {name} must be a whole number from 1 to 1e15, not {value!r:.40}", op.command()
+            f"{op.name}: {name} must be a whole number from 1 to 1e15, not {given}",
+            f"For example: {op.command()}",
         )
+    return size
 
 
 def _check_names(op: Op, dims: Dims) -> None:

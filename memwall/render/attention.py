@@ -6,7 +6,6 @@ from memwall.bound import Bound
 from memwall.errors import NotAvailable
 from memwall.render.bounds import (
     bound_record,
-    evidence_notes,
     evidence_record,
     intensity_text,
     mark,
@@ -17,6 +16,7 @@ from memwall.render.bounds import (
 from memwall.render.data import Record
 from memwall.render.page import Page, Section, Table, numbers
 from memwall.reports.attention import IMPLS, AttentionReport, Cost, LayerKind
+from memwall.reports.evidence import remarks
 from memwall.units import format_bytes, format_flops, format_seconds, significant
 
 Row = AttentionReport | tuple[str, NotAvailable]
@@ -63,11 +63,13 @@ def page(report: AttentionReport) -> Page:
     rows.append(("arithmetic intensity", *(intensity_text(bound) for bound in wholes)))
     rows.append(("regime", *(bound.regime for bound in wholes)))
     rows.append(("bound time, pass", *(format_seconds(bound.time_s) + mark([bound]) for bound in wholes)))
-    rows.append(("kernels in turn, pass", *(format_seconds(cost.kernels_time_s) for cost in costs.values())))
+    rows.append(
+        ("kernels in turn, pass", *(format_seconds(cost.kernels_bound_time_s) for cost in costs.values()))
+    )
     sections = [Section(_heading(report), Table(_facts(report))), Section("", numbers(rows, header))]
     if len(report.kinds) > 1:
         sections.append(Section("Kinds of layer", _kinds_table(report)))
-    steps = steps_section(report.flash.whole.regime, report.advice)
+    steps = steps_section(report.advice)
     return [*sections, *steps, *notes_section(_notes(report))]
 
 
@@ -101,16 +103,16 @@ def _name(row: Row) -> str:
 
 def _row_notes(row: Row) -> list[str]:
     if isinstance(row, AttentionReport):
-        return evidence_notes(row.device, [row.standard.whole, row.flash.whole])
+        return remarks(row.device, [row.standard.whole, row.flash.whole], row.cache_bytes)
     return [str(row[1])]
 
 
 def _cost_record(cost: Cost) -> Record:
     return {
         **bound_record(cost.whole),
-        "kernels_bound_time_s": cost.kernels_time_s,
-        "per_layer": bound_record(cost.layer),
-        "per_head": bound_record(cost.head),
+        "kernels_bound_time_s": cost.kernels_bound_time_s,
+        "per_layer": bound_record(cost.per_layer),
+        "per_head": bound_record(cost.per_head),
     }
 
 
@@ -121,7 +123,7 @@ def _kind_record(kind: LayerKind) -> Record:
         "head_dim": kind.head_dim,
         "head_dim_v": kind.head_dim_v,
         "window": kind.window,
-        "latent": kind.latent,
+        "absorbed": kind.absorbed,
     }
 
 
@@ -136,7 +138,7 @@ def _scopes(report: AttentionReport) -> list[tuple[str, str]]:
 
 
 def _at(cost: Cost, scope: str) -> Bound:
-    return {"head": cost.head, "layer": cost.layer, "whole": cost.whole}[scope]
+    return {"head": cost.per_head, "layer": cost.per_layer, "whole": cost.whole}[scope]
 
 
 def _title(report: AttentionReport) -> str:
@@ -153,13 +155,11 @@ def _facts(report: AttentionReport) -> list[tuple[str, ...]]:
     heads = f"{_many(first.heads, 'query head')}, {_many(first.kv_heads, 'KV head')} of {first.head_dim}"
     if first.head_dim_v != first.head_dim:
         heads += f" (values {first.head_dim_v})"
-    if first.latent:
-        heads = f"{_many(first.heads, 'query head')} on one latent of {first.head_dim}"
-    length = (
-        f"{tokens.seq_q} new of {tokens.seq_kv} tokens"
-        if tokens.seq_q != tokens.seq_kv
-        else f"{tokens.seq_kv} tokens"
-    )
+    if first.absorbed:
+        heads = f"{_many(first.heads, 'query head')} on one latent of {first.head_dim}, absorbed"
+    if first.window is not None:
+        heads += f", window {first.window}"
+    length = f"{tokens.seq_q} new of {tokens.seq_kv} tokens" if tokens.cached else f"{tokens.seq_kv} tokens"
     return [("shape", heads), ("", f"{tokens.batch} x {length}")]
 
 
@@ -196,10 +196,13 @@ def _kinds_table(report: AttentionReport) -> Table:
 
 def _shared_notes(report: AttentionReport) -> list[str]:
     notes = [f"by default: {', '.join(report.defaults)}"] if report.defaults else []
-    notes.append(
-        "flash is its compulsory floor: Q, K, V and O once; a real kernel re-reads K and V, mostly from L2"
-    )
-    if report.causal:
+    if report.tokens.decoding:
+        notes.append("flash is its compulsory floor: Q, K, V and O once")
+    else:
+        notes.append(
+            "flash is its compulsory floor: Q, K, V and O once; real kernels re-read K and V, mostly from L2"
+        )
+    if report.causal and not report.tokens.decoding:
         notes.append(
             "causal: flash counts the visible pairs exactly; standard computes and moves the whole square"
         )
@@ -213,5 +216,5 @@ def _shared_notes(report: AttentionReport) -> list[str]:
 def _notes(report: AttentionReport) -> list[str]:
     return [
         *_shared_notes(report),
-        *evidence_notes(report.device, [report.standard.whole, report.flash.whole]),
+        *remarks(report.device, [report.standard.whole, report.flash.whole], report.cache_bytes),
     ]

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from memwall.bound import Bound, Term
+from memwall.bound import REGIMES, Bound, Term
 from memwall.errors import NotAvailable
-from memwall.hardware import Constant, Device
+from memwall.hardware import Device
 from memwall.render.data import Record
 from memwall.render.page import Lines, Section
+from memwall.reports.evidence import weak
 from memwall.reports.steps import Step
 from memwall.units import (
     format_bytes,
@@ -20,10 +21,14 @@ from memwall.units import (
     significant,
 )
 
+LIMITS = tuple(REGIMES)
+"""The terms in the order in which records list them."""
+
 
 def bound_record(bound: Bound) -> Record:
     """The keys that every bound has."""
     work = bound.work
+    times = {term.limit: term.time_s for term in bound.terms}
     return {
         "flops": work.flops,
         "flops_by_engine": work.flops_by_engine,
@@ -36,7 +41,7 @@ def bound_record(bound: Bound) -> Record:
         "attainable_flops_per_s": bound.attainable_flops_per_s,
         "bound_time_s": bound.time_s,
         "limited_by": bound.limited_by,
-        "terms_s": {term.limit: term.time_s for term in bound.terms},
+        "terms_s": {limit: times[limit] for limit in LIMITS if limit in times},
     }
 
 
@@ -56,32 +61,6 @@ def error_record(name: str, error: NotAvailable) -> Record:
     return {"gpu": name, "error": {"code": error.code, "message": error.message, "hint": error.hint}}
 
 
-def weak(bounds: Sequence[Bound]) -> list[Constant]:
-    """The recalled and assumed constants behind some bounds, each once."""
-    found = {constant.key: constant for bound in bounds for constant in bound.rests_on if constant.weak}
-    return list(found.values())
-
-
-def evidence_notes(device: Device, bounds: Sequence[Bound]) -> list[str]:
-    """The remarks that a careful reader needs: what is announced, weak, scaled or left out."""
-    notes = []
-    if device.announced:
-        notes.append(f"{device.title} is announced, not shipping: its figures are its maker's plans")
-    for constant in weak(bounds):
-        how = "recalled, not checked" if constant.kind == "recalled" else "assumed"
-        notes.append(f"* rests on {constant.key}, {how}: {constant.source}")
-    scaled_peaks = {
-        c.key: c for b in bounds for c in b.rests_on if c.note and c.key.split(".")[0] in ("matrix", "vector")
-    }
-    notes += [f"{key} is taken {constant.note}" for key, constant in scaled_peaks.items()]
-    unknown = sorted({engine for bound in bounds for engine in bound.unknown})
-    if unknown:
-        notes.append(
-            f"the rate of {' and '.join(unknown)} work is not published: left out, and the bound still holds"
-        )
-    return notes
-
-
 def mark(bounds: Sequence[Bound]) -> str:
     """The mark of a number that rests on a weak constant."""
     return " *" if weak(bounds) else ""
@@ -92,12 +71,13 @@ def notes_section(notes: Sequence[str]) -> list[Section]:
     return [Section("Notes", Lines(notes))] if notes else []
 
 
-def steps_section(regime: str, steps: Sequence[Step]) -> list[Section]:
-    """The next steps, numbered, if there are any."""
+def steps_section(steps: Sequence[Step], of: str = "") -> list[Section]:
+    """The next steps, numbered, if there are any; `of` says for what."""
     if not steps:
         return []
     lines = [f"{number}. {step.action}: {step.text}" for number, step in enumerate(steps, 1)]
-    return [Section(f"Next steps ({regime})", Lines(lines))]
+    heading = f"Next steps ({of})" if of else "Next steps"
+    return [Section(heading, Lines(lines))]
 
 
 def step_record(step: Step) -> Record:
@@ -123,8 +103,10 @@ def ridge_text(bound: Bound) -> str:
 
 def term_texts(term: Term) -> tuple[str, str, str, str]:
     """A term's name, amount, rate and time."""
-    amount, rate = {
-        "hbm": (format_bytes, format_bytes_per_s),
-        "special": (lambda v: scaled(v, "op"), lambda v: scaled(v, "op/s")),
-    }.get(term.limit, (format_flops, format_flops_per_s))
-    return term.limit, amount(term.amount), rate(term.rate), format_seconds(term.time_s)
+    if term.limit == "hbm":
+        amount, rate = format_bytes(term.amount), format_bytes_per_s(term.rate)
+    elif term.limit == "special":  # exponentials on their own unit, and emulated beside the lanes' work
+        amount, rate = scaled(term.amount, "op"), f"{scaled(term.rate, 'op/s')} with the lanes"
+    else:
+        amount, rate = format_flops(term.amount), format_flops_per_s(term.rate)
+    return term.limit, amount, rate, format_seconds(term.time_s)

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from memwall.errors import NotAvailable
 from memwall.render.bounds import (
     bound_record,
-    evidence_notes,
     evidence_record,
     intensity_text,
     mark,
@@ -19,8 +18,11 @@ from memwall.render.bounds import (
 )
 from memwall.render.data import Record
 from memwall.render.page import Page, Section, Table, numbers
+from memwall.reports.evidence import remarks
 from memwall.reports.roofline import RooflineReport
 from memwall.units import format_bytes, format_flops, format_flops_per_s, format_seconds, significant
+
+FLASH_GENERATIONS = ("fa1", "fa2", "fa3")
 
 Row = RooflineReport | tuple[str, NotAvailable]
 """A device's report, or its name and why it has none."""
@@ -74,7 +76,7 @@ def page(report: RooflineReport) -> Page:
         sections.append(
             Section("Kernels", numbers(rows, ("kernel", "FLOPs", "traffic", "limited by", "bound")))
         )
-    steps = steps_section(report.regime, report.advice)
+    steps = steps_section(report.advice, report.regime)
     return [*sections, *steps, *notes_section(_notes(report))]
 
 
@@ -114,7 +116,7 @@ def _name(row: Row) -> str:
 
 def _row_notes(row: Row) -> list[str]:
     if isinstance(row, RooflineReport):
-        return evidence_notes(row.device, [row.bound])
+        return remarks(row.device, [row.bound], row.footprint_bytes)
     return [str(row[1])]
 
 
@@ -174,9 +176,11 @@ def _share_of_peak(report: RooflineReport) -> str:
 def _shared_notes(report: RooflineReport) -> list[str]:
     notes = [f"by default: {', '.join(report.defaults)}"] if report.defaults else []
     if report.case:
-        notes.append("traffic is compulsory: each tensor once, caches cold; a bound, which no kernel beats")
+        notes.append("compulsory traffic, each tensor once, caches cold: the least time, not an estimate")
+    if report.case and report.case.impl in FLASH_GENERATIONS:
+        notes.append("fa1, fa2 and fa3 have this floor in common; what each re-reads is not modelled yet")
     return notes
 
 
 def _notes(report: RooflineReport) -> list[str]:
-    return [*_shared_notes(report), *evidence_notes(report.device, [report.bound])]
+    return [*_shared_notes(report), *remarks(report.device, [report.bound], report.footprint_bytes)]

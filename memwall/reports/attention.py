@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
-from memwall import hardware
 from memwall.bound import Bound, bound, kernel_bounds
 from memwall.errors import UsageError
 from memwall.hardware import Device
-from memwall.models.model import Attention, LatentAttention, Model
+from memwall.models.model import LatentAttention, Model
 from memwall.models.model import load as load_model
-from memwall.models.passes import Tokens, attention_layers, attention_program
+from memwall.models.passes import AttentionLayers, Tokens, attention_layers, attention_program, forms
 from memwall.ops import registry
+from memwall.ops.attention import settled_mask
 from memwall.program import Program, Work
-from memwall.reports.case import DEFAULT_DTYPE, DEFAULT_GPU, Case, Formats, attention_is_causal
+from memwall.reports.case import DEFAULT_DTYPE, DEFAULT_GPU, Case, Formats, device_of
 
 if TYPE_CHECKING:
     from memwall.reports.steps import Step
@@ -27,16 +27,36 @@ class Cost(NamedTuple):
 
     whole: Bound
     """The pass: all layers, all sequences."""
-    layer: Bound
+    per_layer: Bound
     """One layer of the first kind, all sequences."""
-    head: Bound
+    per_head: Bound
     """One query head of one sequence in that layer, with its share of K and V."""
-    kernels_time_s: float
+    kernels_bound_time_s: float
     """The sum of the kernels' own bounds over the pass [s]."""
+
+    @property
+    def flops(self) -> int:
+        """Matrix FLOPs of the pass."""
+        return self.whole.work.flops  # type: ignore[no-any-return]
+
+    @property
+    def traffic_bytes(self) -> int:
+        """Compulsory bytes of the pass."""
+        return self.whole.work.traffic_bytes  # type: ignore[no-any-return]
+
+    @property
+    def bound_time_s(self) -> float:
+        """The least time that the pass can take [s]."""
+        return self.whole.time_s
+
+    @property
+    def regime(self) -> str:
+        """memory-bound or compute-bound."""
+        return self.whole.regime
 
 
 class LayerKind(NamedTuple):
-    """Layers whose attention is the same, and what one of them costs."""
+    """Layers whose attention is the same, and what one of them computes."""
 
     repeats: int
     heads: int
@@ -44,8 +64,8 @@ class LayerKind(NamedTuple):
     head_dim: int
     head_dim_v: int
     window: int | None
-    latent: bool
-    """Decoded on the latent cache."""
+    absorbed: bool
+    """Latent attention computed on the latent cache itself."""
     programs: Mapping[str, Program]
     """By implementation."""
 
@@ -71,6 +91,18 @@ class AttentionReport(NamedTuple):
         return self.standard.whole.work.traffic_bytes / self.flash.whole.work.traffic_bytes  # type: ignore[no-any-return]
 
     @property
+    def cache_bytes(self) -> int:
+        """K and V, or the latent, of every layer [B]."""
+        return int(
+            sum(
+                kind.repeats * tensor.bytes
+                for kind in self.kinds
+                for tensor in kind.programs["flash"].inputs
+                if tensor.role == "cache"
+            )
+        )
+
+    @property
     def advice(self) -> tuple[Step, ...]:
         """What to do next, in order, each with its number."""
         from memwall.reports.attention_advice import next_steps
@@ -90,7 +122,7 @@ def attention(
     dtype: str = DEFAULT_DTYPE,
     kv_dtype: str | None = None,
     causal: bool | None = None,
-    changes: Mapping[str, str] | None = None,
+    changes: Mapping[str, str | float] | None = None,
     defaults: tuple[str, ...] = (),
     **shape: int | None,
 ) -> AttentionReport:
@@ -101,7 +133,7 @@ def attention(
         gpu: a device, or its name or file.
         dtype: format of Q and O, and of the computation.
         kv_dtype: storage format of K and V.
-        causal: mask the keys after each query; the default for prefill.
+        causal: mask the keys after each query; by default a model's prefill, and a square, has a mask.
         changes: what-ifs on the device.
         defaults: what the caller assumed on the user's behalf, for the report.
         shape: seq, or seq_q and seq_kv; batch; without a model also heads, head_dim and so on.
@@ -110,17 +142,20 @@ def attention(
         UsageError: an unknown name, or a shape that cannot be.
         NotAvailable: the device has no peak for that format.
     """
-    device = gpu if isinstance(gpu, Device) else hardware.load(gpu, changes)
+    device = device_of(gpu, changes)
     formats = Formats.named(dtype, kv=kv_dtype)
     given = {name: value for name, value in shape.items() if value is not None}
-    if model is None:
+    loaded = load_model(model) if isinstance(model, str) else model
+    if loaded is None:
         tokens, kinds, masked = _of_shape(given, formats, causal)
-        loaded = None
     else:
-        loaded = load_model(model) if isinstance(model, str) else model
         tokens = _tokens(loaded, given)
         masked = (not tokens.decoding) if causal is None else causal
-        kinds = _of_model(loaded, tokens, formats, masked)
+        kinds = tuple(
+            _of_layers(layers, tokens, formats, masked, device) for layers in attention_layers(loaded)
+        )
+    if causal is None and not tokens.decoding:
+        defaults = (*defaults, "causal mask" if masked else "no mask")
     standard, flash = (_cost(impl, kinds, tokens, device) for impl in IMPLS)
     return AttentionReport(device, loaded, given, tokens, kinds, formats, masked, standard, flash, defaults)
 
@@ -135,20 +170,11 @@ def _of_shape(
             "Try --model llama3-70b --seq 8192, or --heads 64 --kv-heads 8 --head-dim 128 --seq 8192",
         )
     dims, _ = registry.resolve(operator, given)
-    masked = attention_is_causal(dims, causal)
-    _check_window(dims.get("window"), masked)
+    masked = settled_mask(dims, causal)
     case = Case(operator, dims, formats, masked)
     programs = {impl: case._replace(impl=impl).program for impl in IMPLS}
-    kind = LayerKind(
-        1,
-        dims["heads"],
-        dims["kv_heads"],
-        dims["head_dim"],
-        dims["head_dim_v"],
-        dims.get("window"),
-        False,
-        programs,
-    )
+    sizes = (dims["heads"], dims["kv_heads"], dims["head_dim"], dims["head_dim_v"], dims.get("window"))
+    kind = LayerKind(1, *sizes, absorbed=False, programs=programs)
     return Tokens(dims["batch"], dims["seq_q"], dims["seq_kv"]), (kind,), masked
 
 
@@ -170,41 +196,37 @@ def _tokens(model: Model, given: Mapping[str, int]) -> Tokens:
     return Tokens(dims["batch"], dims["seq_q"], dims["seq_kv"])
 
 
-def _of_model(model: Model, tokens: Tokens, formats: Formats, causal: bool) -> tuple[LayerKind, ...]:
-    kinds = []
-    masked = causal or tokens.decoding  # one token sees all before it, masked or not
-    for repeats, kind in attention_layers(model):
-        _check_window(kind.window, masked)
-        programs = {impl: attention_program(kind, tokens, formats.precision, masked, impl) for impl in IMPLS}
-        kinds.append(_kind(repeats, kind, tokens, programs))
-    return tuple(kinds)
+def _of_layers(
+    layers: AttentionLayers, tokens: Tokens, formats: Formats, causal: bool, device: Device
+) -> LayerKind:
+    """A kind of layer, in the form that takes this device least time."""
+    kind = layers.attention
+    masked = causal or tokens.decoding
+    settled_mask({"seq_q": tokens.seq_q, "seq_kv": tokens.seq_kv, "window": kind.window or 0}, masked)
 
+    def programs(absorbed: bool) -> dict[str, Program]:
+        return {
+            impl: attention_program(kind, tokens, formats.precision, masked, impl, absorbed) for impl in IMPLS
+        }
 
-def _kind(repeats: int, kind: Attention, tokens: Tokens, programs: Mapping[str, Program]) -> LayerKind:
-    if isinstance(kind, LatentAttention) and tokens.decoding:
-        return LayerKind(
-            repeats, kind.heads, 1, kind.cached_elements, kind.kv_lora_rank, kind.window, True, programs
-        )
-    return LayerKind(
-        repeats, kind.heads, kind.kv_heads, kind.head_dim, kind.head_dim_v, kind.window, False, programs
-    )
+    def least_time(absorbed: bool) -> float:
+        return bound(programs(absorbed)["flash"].work, device).time_s
 
-
-def _check_window(window: int | None, masked: bool) -> None:
-    if window is not None and not masked:
-        raise UsageError(
-            f"attention: a window of {window} counts back from each query, so it needs a causal mask",
-            "Leave out --non-causal",
-        )
+    absorbed = min(forms(kind, tokens), key=least_time)
+    if absorbed and isinstance(kind, LatentAttention):
+        sizes = (kind.heads, 1, kind.cached_elements, kind.kv_lora_rank, kind.window)
+    else:
+        sizes = (kind.heads, kind.kv_heads, kind.head_dim, kind.head_dim_v, kind.window)
+    return LayerKind(layers.repeats, *sizes, absorbed=absorbed, programs=programs(absorbed))
 
 
 def _cost(impl: str, kinds: tuple[LayerKind, ...], tokens: Tokens, device: Device) -> Cost:
     whole = Work(0, 0, {}, 0, 0)
-    kernels_time_s = 0.0
+    kernels_bound_time_s = 0.0
     for kind in kinds:
         program = kind.programs[impl]
         whole = whole + program.work.times(kind.repeats)
-        kernels_time_s += kind.repeats * sum(each.time_s for _, each in kernel_bounds(program, device))
+        kernels_bound_time_s += kind.repeats * sum(each.time_s for _, each in kernel_bounds(program, device))
     layer = kinds[0].programs[impl].work
     head = layer.share(kinds[0].heads * tokens.batch)
-    return Cost(bound(whole, device), bound(layer, device), bound(head, device), kernels_time_s)
+    return Cost(bound(whole, device), bound(layer, device), bound(head, device), kernels_bound_time_s)

@@ -7,12 +7,33 @@ from typing import Any, NamedTuple
 
 from memwall.bound import Bound, bound
 from memwall.dtypes import Precision, find, precision
-from memwall.hardware import Device
+from memwall.errors import UsageError, shown
+from memwall.hardware import Device, load
 from memwall.ops import registry
 from memwall.program import Program
 
 DEFAULT_GPU = "h100"
 DEFAULT_DTYPE = "bf16"
+
+
+def device_of(gpu: str | Device, changes: Mapping[str, str | float] | None) -> Device:
+    """The device that a caller means, with its what-ifs.
+
+    Raises:
+        UsageError: neither a name nor a device, or what-ifs on a device that is already made.
+        UnknownName, FileError: as they say.
+    """
+    if isinstance(gpu, Device):
+        if changes:
+            raise UsageError(
+                "what-ifs are made when a device is loaded", f"memwall.gpu('{gpu.name}', changes)"
+            )
+        return gpu
+    if not isinstance(gpu, str):
+        raise UsageError(
+            f"gpu must be one name or one device, not {shown(repr(gpu))}", "For example: gpu='h100'"
+        )
+    return load(gpu, {key: str(value) for key, value in (changes or {}).items()})
 
 
 class Formats(NamedTuple):
@@ -32,6 +53,10 @@ class Formats(NamedTuple):
         Raises:
             UnknownName: with the nearest formats.
         """
+        named = (dtype, *(name for name in (weight, kv, out) if name is not None))
+        wrong = [name for name in named if not isinstance(name, str)]
+        if wrong:
+            raise UsageError(f"a number format is a word, not {shown(repr(wrong[0]))}", "For example: bf16")
         return cls(
             find(dtype).name, *(None if name is None else find(name).name for name in (weight, kv, out))
         )
@@ -44,11 +69,8 @@ class Formats(NamedTuple):
     @property
     def text(self) -> str:
         """For people: bf16, weights int4-g128."""
-        parts = [self.dtype]
-        parts += [
-            f"{what} {name}" for what, name in zip(("weights", "KV", "output"), self[1:], strict=True) if name
-        ]
-        return ", ".join(parts)
+        others = {"weights": self.weight, "KV": self.kv, "output": self.out}
+        return ", ".join([self.dtype, *(f"{what} {name}" for what, name in others.items() if name)])
 
 
 class Case(NamedTuple):
@@ -81,10 +103,3 @@ class Case(NamedTuple):
     def shape_text(self) -> str:
         """For people: m=4096 n=4096 k=4096."""
         return " ".join(f"{name}={value}" for name, value in self.dims.items())
-
-
-def attention_is_causal(dims: Mapping[str, int], causal: bool | None) -> bool:
-    """The mask that attention has: as asked, else causal for a square of more than one token."""
-    if causal is not None:
-        return causal
-    return dims["seq_q"] == dims["seq_kv"] > 1 or "window" in dims

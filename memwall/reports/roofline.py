@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
-from memwall import hardware
 from memwall.bound import Bound, bound, kernel_bounds
 from memwall.dtypes import find as find_dtype
-from memwall.errors import NotAvailable, UsageError
+from memwall.errors import NotAvailable, UsageError, shown
 from memwall.hardware import Device
 from memwall.ops import registry
 from memwall.program import Program, Work
-from memwall.reports.case import DEFAULT_DTYPE, DEFAULT_GPU, Case, Formats, attention_is_causal
+from memwall.reports.case import DEFAULT_DTYPE, DEFAULT_GPU, Case, Formats, device_of
 from memwall.units import LARGEST_AMOUNT
 
 if TYPE_CHECKING:
@@ -47,6 +46,14 @@ class RooflineReport(NamedTuple):
     def program(self) -> Program | None:
         """The operator's kernels and tensors."""
         return self.case.program if self.case else None
+
+    @property
+    def footprint_bytes(self) -> int:
+        """Bytes of every tensor of the operator, all in memory at once; 0 for FLOPs and bytes."""
+        program = self.program
+        if program is None:
+            return 0
+        return int(sum(tensor.bytes for tensor in (*program.inputs, *program.produced.values())))
 
     @property
     def advice(self) -> tuple[Step, ...]:
@@ -90,7 +97,7 @@ def roofline(
     impl: str | None = None,
     flops: float | None = None,
     bytes: float | None = None,  # noqa: A002 - the word people use, as in --bytes
-    changes: Mapping[str, str] | None = None,
+    changes: Mapping[str, str | float] | None = None,
     defaults: tuple[str, ...] = (),
     **shape: int | None,
 ) -> RooflineReport:
@@ -115,7 +122,7 @@ def roofline(
         UsageError: an unknown name, or a shape that cannot be.
         NotAvailable: the device has no peak for that format.
     """
-    device = gpu if isinstance(gpu, Device) else hardware.load(gpu, changes)
+    device = device_of(gpu, changes)
     formats = Formats.named(dtype, weight_dtype, kv_dtype, out_dtype)
     if op is None:
         _check_alone(shape, formats, causal, impl)
@@ -124,8 +131,7 @@ def roofline(
         raise UsageError(
             "--flops and --bytes describe a kernel by themselves: leave out --op", "Or leave out both"
         )
-    case, defaulted = _case(op, shape, formats, causal, impl)
-    notes = defaults + ((f"shape {case.shape_text}",) if defaulted else ())
+    case, settled = _case(op, shape, formats, causal, impl)
     program = case.program
     return RooflineReport(
         device,
@@ -134,33 +140,35 @@ def roofline(
         bound(program.work, device),
         kernel_bounds(program, device),
         case,
-        notes,
+        defaults + settled,
     )
 
 
 def _case(
     op: str, shape: Mapping[str, int | None], formats: Formats, causal: bool | None, impl: str | None
-) -> tuple[Case, bool]:
+) -> tuple[Case, tuple[str, ...]]:
+    """The case, and what of it the user left to the defaults."""
     operator = registry.find(op)
     dims, defaulted = registry.resolve(operator, shape)
-    if operator.name == "attention":
-        causal = attention_is_causal(dims, causal)
-        if "window" in dims and not causal:
-            raise UsageError(
-                "attention: a window counts back from each query, so it needs a causal mask", "Add --causal"
-            )
-    case = Case(operator, dims, formats, causal, impl)
+    settled = operator.mask(dims, causal) if operator.mask else causal
+    case = Case(operator, dims, formats, settled, impl)
     _check_formats(case)
-    return case, defaulted
+    defaults = [f"shape {case.shape_text}"] if defaulted else []
+    if operator.mask and causal is None and dims["seq_q"] > 1:
+        defaults.append("causal mask" if settled else "no mask")
+    return case, tuple(defaults)
 
 
 def _check_formats(case: Case) -> None:
     """A format that no tensor of the operator has is a mistake, not a wish to ignore."""
-    for kind in ("weight", "kv", "out"):
-        given = getattr(case.formats, kind)
-        if given and case.stored(**{kind: "int64"}).program == case.stored(**{kind: None}).program:
+    roles = {tensor.role for tensor in case.program.inputs}
+    for flag, given, role in (
+        ("--weight-dtype", case.formats.weight, "weight"),
+        ("--kv-dtype", case.formats.kv, "cache"),
+    ):
+        if given and role not in roles:
             raise UsageError(
-                f"{case.op.name} has no tensor that --{kind}-dtype would change",
+                f"{case.op.name} has no tensor that {flag} would change",
                 f"See memwall op show {case.op.name}",
             )
 
@@ -185,10 +193,9 @@ def _of_counts(
             "Try --op gemv, or --flops 4.2e12 --bytes 1.6e10",
         )
     for name, amount in (("flops", flops), ("bytes", traffic)):
-        if not 0 <= amount <= LARGEST_AMOUNT:  # NaN is neither
-            raise UsageError(
-                f"{name} must lie between 0 and {LARGEST_AMOUNT:.0e}, not {amount}", "Try 4.2e12"
-            )
+        if not isinstance(amount, int | float) or not 0 <= amount <= LARGEST_AMOUNT:  # NaN is neither
+            limits = f"a number from 0 to {LARGEST_AMOUNT:.0e}"
+            raise UsageError(f"{name} must be {limits}, not {shown(repr(amount))}", "For example: 4.2e12")
     if not flops and not traffic:
         raise UsageError(
             "a kernel with no FLOPs and no bytes takes no time", "Try --flops 4.2e12 --bytes 1.6e10"

@@ -32,7 +32,7 @@ def contradictions(device: Hardware) -> Iterator[str]:
         yield from _bandwidth(device)
     for check, dtype, published, computed in _peaks(device):
         if (check, dtype) not in excused and _off(computed, published, TOLERANCE):
-            recomputed = f"units x FLOP a clock x clock give {computed:.4g} TFLOPS"
+            recomputed = f"units x FLOP a clock x clock give {computed:.4g}"
             yield f"{check} {dtype} is {published:g}, but {recomputed}"
 
 
@@ -41,8 +41,8 @@ def _two_bandwidths(device: Hardware) -> Iterator[str]:
     driver = memory.bandwidth_driver_gb_per_s
     if driver and _off(memory.bandwidth_gb_per_s, driver, MARKETING_TOLERANCE):
         yield (
-            f"bandwidth_gb_per_s is {memory.bandwidth_gb_per_s:g} and bandwidth_driver_gb_per_s, the one used, "
-            f"{driver:g}: change or remove the driver's"
+            f"bandwidth_gb_per_s is {memory.bandwidth_gb_per_s:g}, but bandwidth_driver_gb_per_s, used here, "
+            f"{driver:g}: change or remove it"
         )
 
 
