@@ -257,7 +257,7 @@ SHAPES = [
         "window without mask",
         "roofline --op attention --heads 8 --head-dim 64 --seq 20 --window 10 --non-causal",
         2,
-        ("window", "--causal"),
+        ("window", "causal mask", "Leave out --non-causal"),
     ),
     Mistake(
         "window of a model without mask",
