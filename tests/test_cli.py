@@ -20,8 +20,10 @@ from click.shell_completion import ShellComplete
 
 from memwall.catalog import HARDWARE, MODELS, Catalog, aliases, normalise
 from memwall.cli import COMMANDS, cli, run
+from memwall.cli.devices import on_each
 from memwall.cli.options import ATTENTION_DIMS, DIMS, GPU, MODEL, Format
-from memwall.errors import UnknownName
+from memwall.errors import Refusal, UnknownName
+from memwall.hardware import Device
 from memwall.ops import registry
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -303,6 +305,17 @@ def test_no_gpu_that_can_is_exit_4(tmp_path: Path, capsys: pytest.CaptureFixture
         out, err = capsys.readouterr()
         assert out == ""
         assert err.startswith("error: ")
+
+
+def test_a_gpu_without_an_answer_is_a_refusal(tmp_path: Path) -> None:
+    def make(device: Device) -> float:
+        return device.peak("fp8").rate.value
+
+    peak, refusal = on_each(f"h100,{narrow_gpu(tmp_path)}", {}, make)
+    assert peak == 1978.9e12
+    assert isinstance(refusal, Refusal)
+    assert refusal.gpu == "narrow"
+    assert refusal == ("narrow", refusal.error)
 
 
 def narrow_gpu(folder: Path) -> Path:
