@@ -50,7 +50,7 @@ def record(device: Device) -> Record:
         "capacity_marketed_bytes": capacity_bytes(device, "capacity_gib", "capacity_gb"),
         "capacity_driver_bytes": capacity_bytes(device, "capacity_driver_bytes"),
         "bandwidth_bytes_per_s": device.bandwidth.value,
-        "ridge_points": {dtype: peak / device.bandwidth.value for dtype, peak in peaks.items()},
+        "ridge_points": {dtype: device.ridge_point(dtype) for dtype in peaks},
         "l2_bytes": device.l2_bytes,
         "units": device.units,
         "tdp_w": (data.get("power") or {}).get("tdp_w"),

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from memwall.models.cache import bytes_per_token
 from memwall.models.model import Attention, Experts, LatentAttention, Layers, Mlp, Model
 from memwall.models.parameters import count
 from memwall.render.data import Record
 from memwall.render.page import Page, Section, Table
 from memwall.units import format_parameters
-
-KV_BYTES = 2  # the cache's default format has 16 bits
 
 
 def record(model: Model) -> Record:
@@ -26,19 +25,10 @@ def record(model: Model) -> Record:
         "hidden_size": model.hidden_size,
         "vocab_size": model.vocab_size,
         "tied_embeddings": model.tied_embeddings,
-        "kv_growth_bytes_per_token": kv_bytes_per_token(model, windowed=False),
-        "kv_all_layers_bytes_per_token": kv_bytes_per_token(model, windowed=True),
+        "kv_growth_bytes_per_token": bytes_per_token(model, every_layer=False),
+        "kv_all_layers_bytes_per_token": bytes_per_token(model, every_layer=True),
         "layer_groups": [_group_record(group) for group in model.layers],
     }
-
-
-def kv_bytes_per_token(model: Model, windowed: bool) -> int:
-    """Cache that one more token adds in 16 bits [B]; layers with a full window add none unless `windowed`."""
-    return sum(
-        group.repeats * group.attention.cached_elements * KV_BYTES
-        for group in model.layers
-        if windowed or group.attention.window is None
-    )
 
 
 def list_page(models: Sequence[Model]) -> Page:
@@ -64,7 +54,7 @@ def list_page(models: Sequence[Model]) -> Page:
 def show_page(model: Model) -> Page:
     """One model."""
     parameters = count(model)
-    growth, everywhere = kv_bytes_per_token(model, windowed=False), kv_bytes_per_token(model, windowed=True)
+    growth, everywhere = bytes_per_token(model, every_layer=False), bytes_per_token(model, every_layer=True)
     facts = [
         ("parameters", f"{parameters.total:,}", format_parameters(parameters.total)),
         ("active a token", f"{parameters.active:,}", "without the input embedding"),

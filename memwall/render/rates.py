@@ -77,9 +77,8 @@ def ridge(device: Device, dtype: str | None, digits: int = 4) -> str:
     """295.1, marked if the peak or the bandwidth is; a dash without a peak."""
     if dtype is None or dtype not in device.dtypes():
         return "-"
-    rate = device.peak(dtype).rate
-    value = significant(rate.value / device.bandwidth.value, digits)
-    return value + _star(rate.weak or device.bandwidth.weak)
+    weak = device.peak(dtype).rate.weak or device.bandwidth.weak
+    return significant(device.ridge_point(dtype), digits) + _star(weak)
 
 
 def is_integer(dtype: str) -> bool:

@@ -17,7 +17,7 @@ from memwall.render.bounds import (
     term_texts,
 )
 from memwall.render.data import Record
-from memwall.render.page import Page, Section, Table, numbers
+from memwall.render.page import Page, Section, Table
 from memwall.reports.evidence import remarks
 from memwall.reports.roofline import RooflineReport
 from memwall.units import format_bytes, format_flops, format_flops_per_s, format_seconds, significant
@@ -68,13 +68,16 @@ def page(report: RooflineReport) -> Page:
                 name,
                 format_flops(each.work.flops),
                 format_bytes(each.work.traffic_bytes),
-                each.limited_by,
                 format_seconds(each.time_s),
+                each.limited_by,
             )
             for name, each in report.kernels
         ]
         sections.append(
-            Section("Kernels", numbers(rows, ("kernel", "FLOPs", "traffic", "limited by", "bound")))
+            Section(
+                "Kernels",
+                Table(rows, ("kernel", "FLOPs", "traffic", "bound", "limited by"), frozenset({1, 2, 3})),
+            )
         )
     steps = steps_section(report.advice, report.regime)
     return [*sections, *steps, *notes_section(_notes(report))]
@@ -90,7 +93,7 @@ def compare_page(rows: Sequence[Row]) -> Page:
     facts = Table(_work_facts(first))
     return [
         Section(heading, facts),
-        Section("", numbers(table, header)),
+        Section("", Table(table, header, frozenset({1, 4, 5}))),
         *notes_section([*_shared_notes(first), *notes]),
     ]
 
