@@ -13,7 +13,6 @@ from typing import Any
 from memwall import yamlfile
 from memwall.catalog import HARDWARE, Entry
 from memwall.constant import WHAT_IF, Constant, Peak
-from memwall.dtypes import names as format_names
 from memwall.errors import MemwallError, NotPublished, UnsupportedDtype
 from memwall.units import MEGA, TERA, scaled_up, to_si
 
@@ -65,8 +64,7 @@ class Device:
     @property
     def units(self) -> int | None:
         """How many compute units (SM, CU ...) it has, if known."""
-        unit = self.data.get("unit")
-        return unit["count"] if unit else None
+        return self._group("unit").get("count")
 
     @property
     def bandwidth(self) -> Constant:
@@ -101,14 +99,14 @@ class Device:
     @property
     def l2_bytes(self) -> float | None:
         """L2 capacity [B], if known."""
-        l2 = self.data.get("l2") or {}
+        l2 = self._group("l2")
         key = next((key for key in ("capacity_bytes", "capacity_mib") if l2.get(key)), None)
         return to_si(key, l2[key]) if key else None
 
     @property
     def memory_latency_s(self) -> float | None:
         """The time of one dependent load from main memory [s], if measured."""
-        latency = self.data.get("latency") or {}
+        latency = self._group("latency")
         if not latency.get("memory_cycles"):
             return None
         return float(latency["memory_cycles"] / to_si("at_clock_mhz", latency["at_clock_mhz"]))
@@ -124,17 +122,15 @@ class Device:
             UnsupportedDtype: the hardware has no such path.
             NotPublished: the file has no such peak.
         """
-        matrix = self.data.get("matrix") or {}
-        if dtype in matrix.get("peak_dense_tflops", {}):
+        if dtype in self._peaks("matrix"):
             return Peak("matrix", self._peak("matrix", "peak_dense_tflops", dtype))
-        vector = (self.data.get("vector") or {}).get("peak_tflops", {})
-        if dtype in vector and (dtype in ("fp32", "fp64") or not matrix):
+        if dtype in self._on_lanes():
             return Peak("vector", self._peak("vector", "peak_tflops", dtype))
-        raise self._no_peak(dtype, matrix)
+        raise self._no_peak(dtype)
 
     def peak_with_fp16_sums(self, dtype: str) -> Constant | None:
         """The dense peak with products summed in fp16 [FLOP/s]; None if no other than `peak`."""
-        faster = (self.data.get("matrix") or {}).get("peak_dense_tflops_acc_fp16") or {}
+        faster = self._group("matrix").get("peak_dense_tflops_acc_fp16") or {}
         return self._peak("matrix", "peak_dense_tflops_acc_fp16", dtype) if dtype in faster else None
 
     def ridge_point(self, dtype: str) -> float:
@@ -147,8 +143,7 @@ class Device:
 
     def vector_peak(self, dtype: str = "fp32") -> Constant | None:
         """The vector lanes' peak at maximum clock [FLOP/s], an FMA counted as two; None if not published."""
-        vector = (self.data.get("vector") or {}).get("peak_tflops", {})
-        return self._peak("vector", "peak_tflops", dtype) if dtype in vector else None
+        return self._peak("vector", "peak_tflops", dtype) if dtype in self._peaks("vector") else None
 
     @property
     def special_rate(self) -> Constant | None:
@@ -164,11 +159,8 @@ class Device:
         return each.computed(each.value * units.value * clock.value, (each, units, clock), note)
 
     def dtypes(self) -> tuple[str, ...]:
-        """The formats with a published peak for matrix work; fp4 and fp6 name widths, not formats."""
-        matrix = (self.data.get("matrix") or {}).get("peak_dense_tflops", {})
-        vector = (self.data.get("vector") or {}).get("peak_tflops", {})
-        lanes = [d for d in vector if d not in matrix and (d in ("fp32", "fp64") or not matrix)]
-        return (*matrix, *lanes)
+        """The formats with a published peak for matrix work, as `--dtype` takes them."""
+        return (*self._peaks("matrix"), *self._on_lanes())
 
     def constant(self, group: str, key: str, *inner: str, scale: int | None = None) -> Constant:
         """A number of the file in SI units with its source; `scale` overrides the key's unit."""
@@ -179,6 +171,21 @@ class Device:
         kind, source = self._source(path, group, {key, *inner})
         in_si = to_si(key, value) if scale is None else scaled_up(value, scale)
         return Constant(path, in_si, kind, source)
+
+    def _group(self, name: str) -> Mapping[str, Any]:
+        """A group of the file; empty if it is not there."""
+        return self.data.get(name) or {}
+
+    def _peaks(self, engine: str) -> Mapping[str, float]:
+        """An engine's published peaks by format."""
+        key = {"matrix": "peak_dense_tflops", "vector": "peak_tflops"}[engine]
+        return self._group(engine).get(key) or {}
+
+    def _on_lanes(self) -> list[str]:
+        """The formats whose matrix work runs on the vector lanes, for want of a matrix path."""
+        matrix = self._peaks("matrix")
+        lanes = [dtype for dtype in self._peaks("vector") if dtype not in matrix]
+        return [dtype for dtype in lanes if dtype in ("fp32", "fp64") or not matrix]
 
     def _source(self, path: str, group: str, keys: set[str]) -> tuple[str, str]:
         if path in self._assumed:
@@ -204,9 +211,8 @@ class Device:
                 note="as published; the clock behind it is not known" if self._boosts else ""
             )
         clock = self.constant(group, "clock_mhz")
-        slowed = (
-            "clocks.max_mhz" in self._assumed
-        )  # only a what-if says that a part cannot reach its own peak
+        # Only a what-if says that a part cannot reach the clock of its own peak.
+        slowed = "clocks.max_mhz" in self._assumed
         if highest.value == clock.value or (highest.value < clock.value and not slowed):
             return peak
         note = f"at the {highest.value / MEGA:g} MHz maximum clock; published at {clock.value / MEGA:g} MHz"
@@ -220,7 +226,7 @@ class Device:
     def _highest_clock(self) -> Constant | None:
         """The highest clock that is known [Hz]: the driver's maximum, the boost, or that behind a peak."""
         for group, key in (("clocks", "max_mhz"), ("clocks", "boost_mhz"), *_PEAK_CLOCKS):
-            if (self.data.get(group) or {}).get(key):
+            if self._group(group).get(key):
                 return self.constant(group, key)
         return None
 
@@ -230,11 +236,10 @@ class Device:
         given = self.constant("memory", "bandwidth_gb_per_s")
         return given.computed(width.value * rate.value / 8, (width, rate), "bus width x pin rate / 8")
 
-    def _no_peak(self, dtype: str, matrix: Mapping[str, Any]) -> MemwallError:
-        usable = [d for d in self.dtypes() if d in format_names()]
-        offered = [d for d in _INSTEAD.get(dtype, ()) if d in usable] or usable
+    def _no_peak(self, dtype: str) -> MemwallError:
+        offered = [d for d in _INSTEAD.get(dtype, ()) if d in self.dtypes()] or list(self.dtypes())
         hint = f"Try --dtype {offered[0]}" if offered else f"See memwall gpu show {self.name}"
-        reason = (matrix.get("unsupported") or {}).get(dtype)
+        reason = (self._group("matrix").get("unsupported") or {}).get(dtype)
         if reason:
             return UnsupportedDtype(f"{self.title} has no {dtype} matrix path: {reason}", hint)
         return NotPublished(f"{self.title}: no {dtype} peak is published", hint)

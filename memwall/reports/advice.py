@@ -10,7 +10,6 @@ from dataclasses import replace
 
 from memwall.bound import Bound, bound
 from memwall.dtypes import find as find_dtype
-from memwall.dtypes import names as formats
 from memwall.hardware import Device
 from memwall.maths import ceil_div
 from memwall.program import Program, Tensor
@@ -200,7 +199,7 @@ def _narrower_compute(case: Case, now: Bound) -> Step | None:
     if not now.work.matrix_flops or now.peak is None:
         return None
     bits = _bits(case.formats.dtype)
-    offered = {name: now.device.peak(name).rate.value for name in now.device.dtypes() if name in formats()}
+    offered = {name: now.device.peak(name).rate.value for name in now.device.dtypes()}
     better = [name for name, rate in offered.items() if rate > now.peak.value and _bits(name) <= bits]
     better.sort(key=lambda name: (name.startswith("int"), -_bits(name), -offered[name], name))
     choices = [(name, case.stored(dtype=name).bound) for name in better[:3]]
