@@ -118,8 +118,13 @@ class Bound(NamedTuple):
     @property
     def leaves(self) -> tuple[Constant, ...]:
         """The numbers of the device's file that those constants come down to."""
-        found = {leaf.key: leaf for constant in self.rests_on for leaf in constant.leaves}
-        return tuple(found.values())
+        return _leaves(self.rests_on)
+
+    def terms_with(self, key: str) -> tuple[str, ...]:
+        """The terms that a number of the device's file enters."""
+        return tuple(
+            term.limit for term in self.terms if key in {leaf.key for leaf in _leaves(term.rests_on)}
+        )
 
 
 def bound(work: Work, device: Device) -> Bound:
@@ -149,6 +154,10 @@ def bound(work: Work, device: Device) -> Bound:
 def kernel_bounds(program: Program, device: Device) -> tuple[tuple[str, Bound], ...]:
     """Each kernel's own bound; their sum is the program's if nothing overlaps."""
     return tuple((kernel.name, bound(kernel_work(kernel), device)) for kernel in program.kernels)
+
+
+def _leaves(constants: tuple[Constant, ...]) -> tuple[Constant, ...]:
+    return tuple({leaf.key: leaf for constant in constants for leaf in constant.leaves}.values())
 
 
 def _matrix_terms(work: Work, device: Device) -> list[Term]:

@@ -13,9 +13,11 @@ from typing import Any
 from memwall import yamlfile
 from memwall.catalog import HARDWARE, Entry
 from memwall.constant import WHAT_IF, Constant, Peak
-from memwall.errors import MemwallError, NotPublished, UnsupportedDtype
+from memwall.errors import MemwallError, NotPublished, UnsupportedDtype, UsageError, shown
 from memwall.units import MEGA, TERA, scaled_up, to_si
 
+NO_CLOCK = "as given: the clock behind it is not known, and such parts run above theirs"
+EXAMPLE = '{"memory.bandwidth_gb_per_s": 4000}'
 _PEAK_CLOCKS = (("vector", "clock_mhz"), ("matrix", "clock_mhz"))
 
 # Where a format is missing, the formats that people fall back to, nearest first.
@@ -207,9 +209,7 @@ class Device:
             return peak
         highest = self._highest_clock()
         if highest is None or not self.data[group].get("clock_mhz"):
-            return peak._replace(
-                note="as published; the clock behind it is not known" if self._boosts else ""
-            )
+            return peak._replace(note=NO_CLOCK if self._boosts else "")
         clock = self.constant(group, "clock_mhz")
         # Only a what-if says that a part cannot reach the clock of its own peak.
         slowed = "clocks.max_mhz" in self._assumed
@@ -245,22 +245,29 @@ class Device:
         return NotPublished(f"{self.title}: no {dtype} peak is published", hint)
 
 
-def load(name: str, changes: Mapping[str, str] | None = None) -> Device:
+def load(name: str, changes: Mapping[str, str | float] | None = None) -> Device:
     """The device of that name, alias or file.
 
     Args:
         name: as people type it: h100, H100-SXM5-80GB, my-gpu.yaml.
-        changes: what-ifs, key path to new value: {"memory.bandwidth_gb_per_s": "4000"}.
+        changes: what-ifs, key path to new value: {"memory.bandwidth_gb_per_s": 4000}.
 
     Raises:
         UnknownName, FileError, UsageError: as they say.
     """
+    if not isinstance(name, str):
+        raise UsageError(f"a GPU is one name, not {shown(repr(name))}", "For example: 'h100'")
+    if not isinstance(changes or {}, Mapping):
+        raise UsageError(
+            f"what-ifs are keys and values, not {shown(repr(changes))}", f"For example: {EXAMPLE}"
+        )
     device = from_entry(HARDWARE.find(name))
     if not changes:
         return device
     from memwall.whatif import apply  # pydantic checks the changed file; the plain path does without
 
-    return Device(apply(dict(device.data), changes, device.name), device.where, device.own)
+    texts = {key: str(value) for key, value in changes.items()}
+    return Device(apply(dict(device.data), texts, device.name), device.where, device.own)
 
 
 def from_entry(entry: Entry) -> Device:

@@ -11,6 +11,8 @@ from memwall.constant import WHAT_IF
 from memwall.errors import FileError, UsageError, nearest, shown
 from memwall.units import LARGEST_AMOUNT, parse_number
 
+_PEAKS = {"matrix": "matrix.peak_dense_tflops.bf16", "vector": "vector.peak_tflops.fp32"}
+
 
 def apply(data: dict[str, Any], changes: Mapping[str, str], name: str) -> dict[str, Any]:
     """A device file's data with the changes made and listed under `assumed`.
@@ -25,11 +27,22 @@ def apply(data: dict[str, Any], changes: Mapping[str, str], name: str) -> dict[s
     """
     changed = copy.deepcopy(data)
     for path, value in changes.items():
+        _check_lever(path)
         _set(changed, path, _value(path, value), name)
         _confess(changed, path)
     changed["assumed"] = sorted({*(data.get("assumed") or ()), *changes})
     _check(changed, changes, name)
     return changed
+
+
+def _check_lever(path: str) -> None:
+    """The clock behind a published peak only says at which clock it was published."""
+    group, _, key = path.partition(".")
+    if group in ("matrix", "vector") and key == "clock_mhz":
+        raise UsageError(
+            f"--set {path}: it is the clock behind the published peaks, and changes none of them",
+            f"Set a peak, such as --set {_PEAKS[group]}=1000, or clocks.max_mhz",
+        )
 
 
 def _value(path: str, text: str) -> Any:

@@ -443,7 +443,33 @@ FILES = [
         path=".",
     ),
     Mistake(
-        "broken user gpu in the list", "gpu list", 3, ("mine.yaml:1:",), {"hardware/mine.yaml": "x"}, path="."
+        "set twice",
+        "roofline --op gemv --set unit.count=1 --set unit.count=2",
+        2,
+        ("--set unit.count", "given twice"),
+    ),
+    Mistake(
+        "set of the clock behind a peak",
+        "roofline --op gemv --set matrix.clock_mhz=500",
+        2,
+        ("behind the published peaks", "matrix.peak_dense_tflops.bf16"),
+    ),
+    Mistake("set of null", "roofline --op gemv --set memory.bus_width_bits=null", 2, ("is not a value",)),
+    Mistake(
+        "set of no memory", "roofline --op gemv --set memory.type=HBM9", 2, ("no kind of memory", "HBM3")
+    ),
+    Mistake(
+        "seq beside seq_q",
+        "attention --heads 8 --head-dim 64 --seq 10 --seq-q 3",
+        2,
+        ("--seq sets --seq-q and --seq-kv",),
+    ),
+    Mistake(
+        "parameters that are not those of the dimensions",
+        "model show mine.yaml",
+        3,
+        ("mine.yaml:", "parameters is 7", "leave parameters out"),
+        {"mine.yaml": f"parameters: 7\n{MODEL}"},
     ),
     Mistake(
         "broken user model",

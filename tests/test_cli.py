@@ -300,11 +300,38 @@ def test_several_gpus_are_results_and_one_that_cannot_has_an_error(
 def test_no_gpu_that_can_is_exit_4(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     plain = narrow_gpu(tmp_path)
     for dtype in ("nvfp4", "int4"):
-        code = run(f"roofline --op gemv --dtype {dtype} --gpu h100,{plain} --json".split())
-        assert code == 4
+        line = f"roofline --op gemv --dtype {dtype} --gpu h100,{plain}"
+        assert run(f"{line} --json".split()) == 4
+        out, err = capsys.readouterr()
+        assert [row["gpu"] for row in json.loads(out)["results"] if row["error"]["hint"]] == [
+            "h100",
+            "narrow",
+        ]
+        assert err == ""
+        assert run(line.split()) == 4  # people are told why of each, on one line
         out, err = capsys.readouterr()
         assert out == ""
-        assert err.startswith("error: ")
+        assert err.startswith("error: no GPU has an answer: h100: ")
+        assert "; narrow: " in err
+
+
+def test_gpus_may_be_named_one_by_one(capsys: pytest.CaptureFixture[str]) -> None:
+    both = output(capsys, "roofline --op gemv --gpu h100 --gpu h200,h100 --json")
+    assert [row["gpu"] for row in json.loads(both)["results"]] == ["h100", "h200"]
+
+
+@pytest.mark.parametrize("command", ["gpu list", "hbm"])
+def test_a_broken_file_is_left_out_of_a_list_with_a_warning(
+    command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "hardware").mkdir()
+    (tmp_path / "hardware" / "mine.yaml").write_text("x")
+    monkeypatch.setenv("MEMWALL_PATH", str(tmp_path))
+    assert run(command.split()) == 0
+    out, err = capsys.readouterr()
+    assert "h100" in out
+    assert err.startswith("warning: left out: ")
+    assert "mine.yaml:1:" in err
 
 
 def test_a_gpu_without_an_answer_is_a_refusal(tmp_path: Path) -> None:
@@ -348,7 +375,7 @@ def table_of(text: str) -> list[dict[str, str]]:
 
 
 def test_csv_says_what_a_result_rests_on(capsys: pytest.CaptureFixture[str]) -> None:
-    line = "roofline --set memory.bandwidth_gb_per_s=4000 --set memory.type=HBM9 --format csv"
+    line = "roofline --set memory.bandwidth_gb_per_s=4000 --set memory.type=HBM4 --format csv"
     (row,) = table_of(output(capsys, f"{line} --op gemv"))
     assert row["assumed"] == "memory.bandwidth_gb_per_s;memory.type"
     assert row["weak_sources"] == "memory.bandwidth_gb_per_s"

@@ -46,6 +46,8 @@ def test_a_what_if_is_confessed_to_exactly_when_it_moves_the_result(gpu: str, ca
     for path, value in settable(dict(load(gpu).data)):
         if path.startswith(("links", "latency", "silicon", "power", "clocks.base")):
             continue  # of other results
+        if path in ("matrix.clock_mhz", "vector.clock_mhz"):
+            continue  # refused, as below
         after = with_change(gpu, call, {path: value // 2 or 1})
         moved = (after.bound_time_s, after.bound.ridge_point) != (
             before.bound_time_s,
@@ -63,6 +65,19 @@ def test_a_what_if_that_does_not_enter_says_so() -> None:
         report.device, [report.bound]
     )
     assert report.bound_time_s == roofline(gpu="h100", **GEMM).bound_time_s
+
+
+@pytest.mark.parametrize("group", ["matrix", "vector"])
+def test_the_clock_behind_a_published_peak_is_no_lever(group: str) -> None:
+    with pytest.raises(UsageError, match="behind the published peaks"):
+        load("h100", {f"{group}.clock_mhz": 500})
+
+
+def test_a_what_if_on_a_term_that_does_not_limit_says_so() -> None:
+    call = {"op": "softmax", "rows": 4096, "cols": 4096}
+    report = with_change("h100", call, {"unit.count": 66})
+    notes = remarks(report.device, [report.bound])
+    assert "unit.count is set by you: it enters the term special, which does not limit" in notes
 
 
 def test_a_rate_that_is_set_does_not_blame_the_peak_beside_it() -> None:
@@ -130,6 +145,23 @@ def test_a_sound_result_has_nothing_to_confess() -> None:
 
 
 # --- from Python ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "changes", [{"memory.bandwidth_gb_per_s": 4000}, {"memory.bandwidth_gb_per_s": "4e3"}]
+)
+def test_a_what_if_from_python_is_a_number_or_its_text(changes: dict[str, Any]) -> None:
+    assert memwall.gpu("h100", changes).bandwidth.value == 4000e9
+
+
+@pytest.mark.parametrize(
+    "call",
+    [(3,), ("h100", [1]), ("h100", {"memory.bandwidth_gb_per_s": float("nan")}), ("h100", {"memory": {}})],
+    ids=str,
+)
+def test_a_device_that_cannot_be_is_a_usage_error(call: tuple[Any, ...]) -> None:
+    with pytest.raises(UsageError):
+        memwall.gpu(*call)
 
 
 def test_whatever_counts_is_a_count() -> None:

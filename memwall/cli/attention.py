@@ -43,7 +43,7 @@ Examples:
 @causal_option
 @set_option
 @output_options
-def command(gpu: str | None, model: str | None, changes: dict[str, str], **options: Any) -> None:
+def command(gpu: str | None, model: str | None, changes: dict[str, str], **options: Any) -> int:
     """Standard and flash attention side by side, per head, layer and pass."""
     output = Output(**{key: options.pop(key) for key in Output._fields})
     dtype = options.pop("dtype")
@@ -55,4 +55,4 @@ def command(gpu: str | None, model: str | None, changes: dict[str, str], **optio
 
     from memwall.render import attention as view
 
-    show(output, on_each(gpu, changes, make), view)
+    return show(output, on_each(gpu, changes, make), view)

@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol, TypeVar
 
+import click
+
 from memwall import hardware
+from memwall.catalog import HARDWARE
 from memwall.cli.options import named_gpus
 from memwall.cli.output import Output, emit
-from memwall.errors import NotAvailable, Refusal
+from memwall.errors import FileError, NotAvailable, Refusal
 from memwall.hardware import Device
 from memwall.render.data import Record
 from memwall.render.page import Page
@@ -36,23 +39,26 @@ def on_each(
     """A report for each GPU; of several, one without an answer has its reason instead.
 
     Raises:
-        NotAvailable: no GPU has an answer.
+        NotAvailable: the only GPU has no answer.
     """
     devices = [hardware.load(name, changes) for name in named_gpus(gpus)]
+    if len(devices) == 1:
+        return [make(devices[0])]
     rows: list[Report | Refusal] = []
     for device in devices:
         try:
             rows.append(make(device))
         except NotAvailable as error:
             rows.append(Refusal(device.name, error))
-    reasons = [row.error for row in rows if isinstance(row, Refusal)]
-    if len(reasons) == len(rows):
-        raise reasons[0]
     return rows
 
 
-def show(output: Output, rows: list[Report | Refusal], view: View[Report]) -> None:
-    """One report as itself, several side by side."""
+def show(output: Output, rows: list[Report | Refusal], view: View[Report]) -> int:
+    """One report as itself, several side by side; the exit code.
+
+    Raises:
+        NotAvailable: no GPU has an answer, and people are told why of each.
+    """
     from memwall.render.bounds import error_record
 
     def records() -> list[Record]:
@@ -62,4 +68,21 @@ def show(output: Output, rows: list[Report | Refusal], view: View[Report]) -> No
         first = rows[0]
         return view.compare_page(rows) if len(rows) > 1 or isinstance(first, Refusal) else view.page(first)
 
+    refusals = [row for row in rows if isinstance(row, Refusal)]
+    none = len(refusals) == len(rows)
+    if none and output.format not in ("json", "csv"):
+        reasons = "; ".join(f"{refusal.gpu}: {refusal.error}" for refusal in refusals)
+        raise NotAvailable(f"no GPU has an answer: {reasons}")
     emit(output, records, page, several=len(rows) > 1)
+    return NotAvailable.exit_code if none else 0
+
+
+def listed() -> list[Device]:
+    """Every device of the catalogue; a broken file of the user's is left out with a warning."""
+    devices = []
+    for name in HARDWARE.names():
+        try:
+            devices.append(hardware.from_entry(HARDWARE.find(name)))
+        except FileError as error:
+            click.echo(f"warning: left out: {error}", err=True)
+    return devices

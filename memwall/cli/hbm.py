@@ -6,8 +6,9 @@ from typing import Any
 
 import click
 
-from memwall import hardware, yamlfile
-from memwall.catalog import HARDWARE, shipped_text
+from memwall import yamlfile
+from memwall.catalog import shipped_text
+from memwall.cli.devices import listed
 from memwall.cli.options import output_options
 from memwall.cli.output import Output, emit
 
@@ -32,6 +33,6 @@ def command(every: bool, **options: Any) -> None:
     standards = yamlfile.parse(shipped_text(path), path)["memory"]
     if not every:
         standards = [standard for standard in standards if standard["name"].startswith("HBM")]
-    devices = [hardware.from_entry(entry) for entry in HARDWARE.entries()]
+    devices = listed()
     products = memory.products(standards, devices)
     emit(Output(**options), lambda: memory.records(products), lambda: memory.page(products), several=True)

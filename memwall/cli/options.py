@@ -180,7 +180,7 @@ def shape_options(dims: tuple[str, ...] = tuple(DIMS)) -> Callable[[F], F]:
 def gpu_option(command: F) -> F:
     """--gpu, one or several."""
     text = f"a GPU, several (a,b,c) or a YAML file; default {DEFAULT_GPU}"
-    return click.option("--gpu", type=GPU, help=text)(command)
+    return click.option("--gpu", type=GPU, multiple=True, callback=_joined, help=text)(command)
 
 
 def dtype_option(command: F) -> F:
@@ -224,6 +224,11 @@ def output_options(command: F) -> F:
     return command
 
 
+def _joined(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -> str | None:
+    """--gpu a --gpu b is --gpu a,b."""
+    return ",".join(values) if values else None
+
+
 def _changes(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -> Mapping[str, str]:
     changes = {}
     for value in values:
@@ -232,6 +237,8 @@ def _changes(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]
             raise UsageError(
                 f"--set takes KEY=VALUE, not '{shown(value)}'", "Try --set memory.bandwidth_gb_per_s=4000"
             )
+        if key.strip() in changes:
+            raise UsageError(f"--set {shown(key.strip())} is given twice", "Keep one of the two")
         changes[key.strip()] = new.strip()
     return changes
 

@@ -54,7 +54,7 @@ An operator's dimensions: memwall op show OP
 @click.option("--bytes", type=Amount(), help="bytes that it moves")
 @set_option
 @output_options
-def command(gpu: str | None, changes: dict[str, str], **options: Any) -> None:
+def command(gpu: str | None, changes: dict[str, str], **options: Any) -> int:
     """What one kernel must cost: FLOPs, bytes, regime and bound time."""
     output = Output(**{key: options.pop(key) for key in Output._fields})
     dtype = options.pop("dtype")
@@ -65,4 +65,4 @@ def command(gpu: str | None, changes: dict[str, str], **options: Any) -> None:
 
     from memwall.render import roofline as view
 
-    show(output, on_each(gpu, changes, make), view)
+    return show(output, on_each(gpu, changes, make), view)

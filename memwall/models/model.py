@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from memwall import yamlfile
 from memwall.catalog import MODELS, Entry, is_path
-from memwall.errors import NotAvailable
+from memwall.errors import FileError, NotAvailable
 
 
 class GroupedAttention(NamedTuple):
@@ -138,7 +138,23 @@ def load(name: str) -> Model:
         )
     entry = MODELS.find(name)
     _check(entry)
-    return from_data(yamlfile.parse(entry.text, entry.where), entry.where)
+    model = from_data(yamlfile.parse(entry.text, entry.where), entry.where)
+    if entry.user:
+        _check_parameters(model, entry)
+    return model
+
+
+def _check_parameters(model: Model, entry: Entry) -> None:
+    """The stated total, where there is one, must be that of the dimensions."""
+    from memwall.models.parameters import count  # which counts these types
+
+    total, stated = count(model).total, model.parameters_published
+    if stated not in (None, total):
+        line = yamlfile.line_of(entry.text, ("parameters",))
+        raise FileError(
+            f"{entry.where}:{line}: parameters is {stated}, but the dimensions make {total}",
+            "Correct the one that is wrong, or leave parameters out",
+        )
 
 
 def from_data(data: Mapping[str, Any], where: str = "") -> Model:

@@ -167,12 +167,22 @@ def flag(name: str) -> str:
 
 
 def _spelt_out(op: Op, dims: Dims) -> Dims:
-    """Shorthands as the dimensions that they stand for; a dimension named by itself wins."""
+    """Shorthands as the dimensions that they stand for.
+
+    Raises:
+        UsageError: a shorthand beside a dimension that it sets.
+    """
     full = dict(dims)
     for short, names in op.shorthand.items():
-        if short in full:
-            value = full.pop(short)
-            full = {**dict.fromkeys(names, value), **full}
+        if short not in full:
+            continue
+        both = [name for name in names if name in full]
+        if both:
+            flags = " and ".join("--" + flag(name) for name in names)
+            raise UsageError(
+                f"{op.name}: --{flag(short)} sets {flags}", f"Leave out --{flag(short)}, or the others"
+            )
+        full |= dict.fromkeys(names, full.pop(short))
     return full
 
 

@@ -76,7 +76,10 @@ def page(products: Sequence[Product]) -> Page:
         for name in dict.fromkeys(product.standard["name"] for product in products)
     ]
     tables = {_heading(group[0].standard): _table(group) for group in groups}
-    notes = ["a product's bandwidth is the driver's clock x width where known, else as marketed"]
+    notes = [
+        "a product's bandwidth is the driver's clock x width where known, else as marketed",
+        "a stack's is its share of that: less than its pins give where a maker leaves some unused or rounds",
+    ]
     if any(product.percent and product.percent > 100 for product in products):
         notes.append("above 100 %: a maker may run its memory faster than the standard asks of every part")
     marks = [note for table in tables.values() for note in rates.mark_notes(table)]

@@ -16,7 +16,7 @@ from memwall.program import Program, Tensor
 from memwall.reports.case import Case
 from memwall.reports.roofline import RooflineReport
 from memwall.reports.steps import Step, faster, narrower
-from memwall.units import format_bytes, scaled_binary, significant
+from memwall.units import format_bytes, scaled_binary, significant, to_si
 
 FEATURES = {"tma": "TMA", "cp_async": "cp.async"}
 GPU_UNITS = ("SM", "CU", "Xe core")
@@ -174,9 +174,10 @@ def _registers(case: Case, now: Bound) -> Step | None:
     place, size = "tensor memory", unit.get("tensor_memory_kib")
     if not size:
         place, size = "registers", unit.get("registers_kib")
-    if "gemm" not in case.op.name or not size or not _is_gpu(now.device):
+    held_bytes = TILE_M * TILE_N * 4
+    if "gemm" not in case.op.name or not size or held_bytes >= to_si("kib", size) or not _is_gpu(now.device):
         return None
-    held = scaled_binary(TILE_M * TILE_N * 4)
+    held = scaled_binary(held_bytes)
     return Step(
         "registers",
         f"A {TILE_M}x{TILE_N} tile holds {held} of 32-bit sums, of {size:g} KiB of {place} a unit: "

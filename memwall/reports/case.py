@@ -29,11 +29,7 @@ def device_of(gpu: str | Device, changes: Mapping[str, str | float] | None) -> D
                 "what-ifs are made when a device is loaded", f"memwall.gpu('{gpu.name}', changes)"
             )
         return gpu
-    if not isinstance(gpu, str):
-        raise UsageError(
-            f"gpu must be one name or one device, not {shown(repr(gpu))}", "For example: gpu='h100'"
-        )
-    return load(gpu, {key: str(value) for key, value in (changes or {}).items()})
+    return load(gpu, changes)
 
 
 class Formats(NamedTuple):

@@ -49,7 +49,12 @@ def _of_what_ifs(device: Device, bounds: Bounds) -> Iterator[str]:
     """A what-if that changes nothing must not look as if it did."""
     entering = {leaf.key for bound in bounds for leaf in bound.leaves}
     for key in device.assumed:
-        if key not in entering:
+        if key in entering:
+            continue  # told among the weak numbers
+        terms = dict.fromkeys(term for bound in bounds for term in bound.terms_with(key))
+        if terms:
+            yield f"{key} is set by you: it enters the term {' and '.join(terms)}, which does not limit"
+        else:
             yield f"{key} is set by you and does not enter the bound"
 
 
@@ -58,7 +63,7 @@ def _of_clocks(device: Device, bounds: Bounds) -> Iterator[str]:
         c.key: c for bound in bounds for c in bound.rests_on if c.note and not c.key.startswith("special")
     }
     for key, constant in peaks.items():
-        yield f"{key} is taken {constant.note}" if constant.parts else f"{key} is {constant.note}"
+        yield f"{key} is taken {constant.note}"
 
 
 def _of_arithmetic(device: Device, bounds: Bounds) -> Iterator[str]:

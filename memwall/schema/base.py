@@ -157,19 +157,20 @@ _TYPES = {
 
 def _advice(model: type[BaseModel], error: Any, data: Any, text: str, where: str) -> FileError:
     example = f"A whole file to compare with: {getattr(model, 'EXAMPLE', yamlfile.EXAMPLE)}"
-    path = _steps_in_file(error["loc"], data, whole=error["type"] == "missing")
-    place = f"{where}:{yamlfile.line_of(text, path)}"
+    place = getattr(error.get("ctx", {}).get("error"), "path", None)  # of a check of the whole file
+    path = place or _steps_in_file(error["loc"], data, whole=error["type"] == "missing")
+    where = f"{where}:{yamlfile.line_of(text, path)}"
     key = shown(".".join(str(step) for step in path), 80)
     if error["type"] == "extra_forbidden":
         known = keys_at(model, error["loc"][:-1])
         near = nearest(str(path[-1]), known, limit=1)
         return FileError(
-            f"{place}: unknown key '{key}'",
+            f"{where}: unknown key '{key}'",
             f"Did you mean '{near[0]}'?" if near else shown(f"Allowed there: {', '.join(known)}", 200),
         )
     if error["type"] == "missing":
-        return FileError(f"{place}: the key '{key}' is missing", example)
-    return FileError(shown(f"{place}: {key + ': ' if key else ''}{said(error)}", 250), _hint(error, example))
+        return FileError(f"{where}: the key '{key}' is missing", example)
+    return FileError(shown(f"{where}: {key + ': ' if key else ''}{said(error)}", 250), _hint(error, example))
 
 
 def _hint(error: Any, example: str) -> str:

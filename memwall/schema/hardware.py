@@ -66,10 +66,29 @@ class Special(Sourced):
     note: str | None = None
 
 
+MEMORIES = (
+    *("HBM", "HBM1", "HBM2", "HBM2e", "HBM3", "HBM3e", "HBM4"),
+    *("GDDR5", "GDDR5X", "GDDR6", "GDDR6X", "GDDR7"),
+    *("DDR4", "DDR5", "LPDDR4", "LPDDR4X", "LPDDR5", "LPDDR5X", "SRAM"),
+)
+"""The words of hardware/standards/memory.yaml; HBM where the generation is not published."""
+
+
+def _known_memory(word: str) -> str:
+    if word not in MEMORIES:
+        near = nearest(word.upper(), MEMORIES, 1)
+        meant = f" (did you mean {near[0]}?)" if near else ""
+        raise ValueError(f"'{word:.40}' is no kind of memory{meant}: {', '.join(MEMORIES)}")
+    return word
+
+
+MemoryType = Annotated[str, AfterValidator(_known_memory)]
+
+
 class Memory(Sourced):
     """The device's main memory."""
 
-    type: str
+    type: MemoryType
     capacity_gb: Positive | None = None
     capacity_gib: Positive | None = None
     capacity_driver_bytes: Whole | None = None
@@ -226,5 +245,5 @@ class Hardware(Strict):
     def _consistent(self) -> Hardware:
         found = next(contradictions(self), None)
         if found:
-            raise ValueError(found)
+            raise found
         return self
