@@ -12,6 +12,9 @@ import memwall
 from memwall.catalog import HARDWARE
 from memwall.errors import UsageError
 from memwall.hardware import Device, from_entry, load
+from memwall.render.attention import page as attention_page
+from memwall.render.attention import record as attention_record
+from memwall.reports.attention import attention
 from memwall.reports.evidence import remarks, weak
 from memwall.reports.roofline import RooflineReport, roofline
 
@@ -115,6 +118,17 @@ def test_each_leaf_is_a_number_of_the_file(entry: Any) -> None:
     for dtype in device.dtypes():
         for leaf in (*device.peak(dtype).rate.leaves, *device.bandwidth.leaves):
             assert leaf.key in numbers
+
+
+def test_a_model_whose_dimensions_are_recalled_says_so() -> None:
+    recalled, seen = (attention(name, seq=64) for name in ("llama3-405b", "llama3-70b"))
+    assert recalled.model is not None
+    assert recalled.model.doubt is not None
+    assert "* rests on model llama3-405b, recalled, not checked" in str(attention_page(recalled))
+    assert attention_record(recalled)["weak_sources"][0]["kind"] == "recalled"
+    assert seen.model is not None
+    assert seen.model.doubt is None
+    assert attention_record(seen)["weak_sources"] == []
 
 
 # --- the terms of the bound -------------------------------------------------------------------------

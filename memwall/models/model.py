@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from memwall import yamlfile
 from memwall.catalog import MODELS, Entry, is_path
+from memwall.constant import Constant
 from memwall.errors import FileError, NotAvailable
 
 
@@ -117,6 +118,13 @@ class Model(NamedTuple):
     layers: tuple[Layers, ...]
     where: str
     parameters_published: int | None = None
+    sources: tuple[Constant, ...] = ()
+    """Where its dimensions come from."""
+
+    @property
+    def doubt(self) -> Constant | None:
+        """Its dimensions' source, where that is merely recalled or assumed."""
+        return next((source for source in self.sources if source.weak), None)
 
     @property
     def layer_count(self) -> int:
@@ -169,7 +177,14 @@ def from_data(data: Mapping[str, Any], where: str = "") -> Model:
         layers=tuple(_layers(group) for group in data["layers"]),
         where=where,
         parameters_published=data.get("parameters"),
+        sources=_sources(data),
     )
+
+
+def _sources(data: Mapping[str, Any]) -> tuple[Constant, ...]:
+    key = f"model {data['name']}"
+    entries = [(kind, text) for entry in data["source"] for kind, text in entry.items() if kind != "for"]
+    return tuple(Constant(key, 0, kind, text) for kind, text in entries)
 
 
 def _layers(group: Mapping[str, Any]) -> Layers:

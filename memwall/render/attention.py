@@ -16,7 +16,7 @@ from memwall.render.bounds import (
 from memwall.render.data import Record
 from memwall.render.page import Page, Section, Table, numbers
 from memwall.reports.attention import IMPLS, AttentionReport, Cost, LayerKind
-from memwall.reports.evidence import remarks
+from memwall.reports.evidence import confession, remarks
 from memwall.units import format_bytes, format_flops, format_seconds, significant
 
 Row = AttentionReport | tuple[str, NotAvailable]
@@ -40,7 +40,7 @@ def record(report: AttentionReport) -> Record:
             {"layers": kind.repeats, **_kind_record(kind), **_traffic(kind)} for kind in report.kinds
         ],
         "defaults": list(report.defaults),
-        **evidence_record(report.device, [report.standard.whole, report.flash.whole]),
+        **evidence_record(report.device, [report.standard.whole, report.flash.whole], report.model),
         "notes": _notes(report),
         "advice": [step_record(step) for step in report.advice],
     }
@@ -206,6 +206,8 @@ def _shared_notes(report: AttentionReport) -> list[str]:
         notes.append(
             "causal: flash counts the visible pairs exactly; standard computes and moves the whole square"
         )
+    if report.model and report.model.doubt:
+        notes.append(confession(report.model.doubt))
     if len(report.kinds) > 1:
         notes.append("a head and a layer are of the first kind of layer below; the pass has them all")
     if report.kinds[0].heads != report.kinds[0].kv_heads:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from memwall.bound import REGIMES, Bound, Term
 from memwall.errors import NotAvailable
 from memwall.hardware import Device
+from memwall.models.model import Model
 from memwall.render.data import Record
 from memwall.render.page import Lines, Section
 from memwall.reports.evidence import weak
@@ -45,14 +46,12 @@ def bound_record(bound: Bound) -> Record:
     }
 
 
-def evidence_record(device: Device, bounds: Sequence[Bound]) -> Record:
-    """What the numbers rest on, where that is weak."""
+def evidence_record(device: Device, bounds: Sequence[Bound], model: Model | None = None) -> Record:
+    """What the numbers rest on, where that is weak: of the device, and of the model."""
+    doubts = [*weak(bounds), *([model.doubt] if model and model.doubt else [])]
     return {
         "assumed": list(device.assumed),
-        "weak_sources": [
-            {"key": constant.key, "kind": constant.kind, "source": constant.source}
-            for constant in weak(bounds)
-        ],
+        "weak_sources": [{"key": each.key, "kind": each.kind, "source": each.source} for each in doubts],
     }
 
 

@@ -8,7 +8,7 @@ from memwall.models.cache import bytes_per_token
 from memwall.models.model import Attention, Experts, LatentAttention, Layers, Mlp, Model
 from memwall.models.parameters import count
 from memwall.render.data import Record
-from memwall.render.page import Page, Section, Table
+from memwall.render.page import Lines, Page, Section, Table
 from memwall.units import format_parameters
 
 
@@ -71,7 +71,9 @@ def show_page(model: Model) -> Page:
         facts.append(("while windows fill", f"{everywhere:,} B", "every layer still grows"))
     rows = [(str(g.repeats), _attention_text(g.attention), _mlp_text(g.mlp)) for g in model.layers]
     layers = Table(rows, ("layers", "attention", "MLP"), frozenset({0}))
-    return [Section(f"{model.title} ({model.name})", Table(facts)), Section("Layers", layers)]
+    sources = Lines([f"{source.kind}: {source.source}" for source in model.sources])
+    heading = f"{model.title} ({model.name})"
+    return [Section(heading, Table(facts)), Section("Layers", layers), Section("Source", sources)]
 
 
 def _group_record(group: Layers) -> Record:

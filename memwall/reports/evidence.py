@@ -19,6 +19,12 @@ def weak(bounds: Bounds) -> list[Constant]:
     return list(found.values())
 
 
+def confession(constant: Constant) -> str:
+    """What a result says of a weak number that it rests on."""
+    how = "recalled, not checked" if constant.kind == "recalled" else "assumed"
+    return f"* rests on {constant.key}, {how}: {constant.source}"
+
+
 def remarks(device: Device, bounds: Bounds, footprint_bytes: float = 0) -> list[str]:
     """What a careful reader of bounds on one device needs to know.
 
@@ -40,9 +46,7 @@ def _of_the_device(device: Device, bounds: Bounds) -> Iterator[str]:
 
 
 def _of_weak_numbers(device: Device, bounds: Bounds) -> Iterator[str]:
-    for constant in weak(bounds):
-        how = "recalled, not checked" if constant.kind == "recalled" else "assumed"
-        yield f"* rests on {constant.key}, {how}: {constant.source}"
+    yield from map(confession, weak(bounds))
 
 
 def _of_what_ifs(device: Device, bounds: Bounds) -> Iterator[str]:
