@@ -95,7 +95,7 @@ class Bound(NamedTuple):
         if self.work.matrix_flops:
             main = max(self.work.matrix_flops, key=lambda dtype: self.work.matrix_flops[dtype])
             return self.device.peak(main).rate
-        return self.device.vector_peak() if self.work.vector_flops else None
+        return self.device.vector_peak if self.work.vector_flops else None
 
     @property
     def ridge_point(self) -> float | None:
@@ -139,7 +139,7 @@ def bound(work: Work, device: Device) -> Bound:
     """
     terms = [Term("hbm", work.traffic_bytes, device.bandwidth.value, (device.bandwidth,))]
     terms += _matrix_terms(work, device)
-    vector = device.vector_peak()
+    vector = device.vector_peak
     if vector:
         terms.append(Term("vector", work.vector_flops, vector.value, (vector,)))
     terms += _special_term(work, device, terms)
@@ -174,7 +174,7 @@ def _special_term(work: Work, device: Device, others: list[Term]) -> list[Term]:
     With x emulated:  special - x <= s t   and   lanes + c x <= v t,  so
         t >= (lanes + c special) / (v + c s)
     """
-    vector, special = device.vector_peak(), device.special_rate
+    vector, special = device.vector_peak, device.special_rate
     if not (vector and special and work.special_ops):
         return []
     lanes = vector.value * sum(term.time_s for term in others if term.limit == "vector")

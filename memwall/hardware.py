@@ -8,6 +8,7 @@ the one crossing in. A peak that is not in the file is refused, never made up fr
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cached_property
 from typing import Any
 
 from memwall import yamlfile
@@ -68,7 +69,7 @@ class Device:
         """How many compute units (SM, CU ...) it has, if known."""
         return self._group("unit").get("count")
 
-    @property
+    @cached_property
     def bandwidth(self) -> Constant:
         """Main-memory bandwidth [B/s]: the driver's clock x width where known, else as marketed.
 
@@ -143,11 +144,12 @@ class Device:
         """
         return self.peak(dtype).rate.value / self.bandwidth.value
 
-    def vector_peak(self, dtype: str = "fp32") -> Constant | None:
-        """The vector lanes' peak at maximum clock [FLOP/s], an FMA counted as two; None if not published."""
-        return self._peak("vector", "peak_tflops", dtype) if dtype in self._peaks("vector") else None
+    @cached_property
+    def vector_peak(self) -> Constant | None:
+        """The lanes' fp32 peak at maximum clock [FLOP/s], an FMA counted as two; None if not published."""
+        return self._peak("vector", "peak_tflops", "fp32") if "fp32" in self._peaks("vector") else None
 
-    @property
+    @cached_property
     def special_rate(self) -> Constant | None:
         """Special functions (exp, rsqrt ...) a second at maximum clock [1/s]; None if not known."""
         if not (self.data.get("special") and self.units):

@@ -99,7 +99,7 @@ def test_a_peak_at_maximum_clock_comes_down_to_the_peak_and_both_clocks() -> Non
 
 
 def test_only_a_what_if_slows_a_part_below_its_published_peak() -> None:
-    slowed = load("h100", {"clocks.max_mhz": "990"}).vector_peak()
+    slowed = load("h100", {"clocks.max_mhz": "990"}).vector_peak
     assert slowed is not None
     assert slowed.value == pytest.approx(66.9e12 / 2)
     assert slowed.kind == "assumed"

@@ -156,7 +156,7 @@ def check_roofs(case: Drawn) -> None:
     by_hand = {"hbm": work.traffic_bytes / device.bandwidth.value}
     for dtype, flops in work.matrix_flops.items():
         by_hand[f"matrix {dtype}"] = flops / device.peak(dtype).rate.value
-    lanes = device.vector_peak()
+    lanes = device.vector_peak
     if lanes:
         by_hand["vector"] = work.vector_flops / lanes.value
     for what, time_s in by_hand.items():
@@ -195,7 +195,7 @@ def test_on_every_device_a_bound_is_at_least_each_term(device: Device, data: st.
 def test_any_work_takes_at_least_as_long_as_each_of_its_parts(device: Device, data: st.DataObject) -> None:
     """Work of any proportions, so that every engine limits in turn; less work is never slower."""
     amounts = st.sampled_from([0, 1]) | st.integers(0, 60).map(lambda bits: 2**bits)
-    lanes, dtype = device.vector_peak(), data.draw(st.sampled_from(computable(device)))
+    lanes, dtype = device.vector_peak, data.draw(st.sampled_from(computable(device)))
     engine = dtypes.find(dtype).engine or ""
     read, written, matrix, vector, special = (data.draw(amounts) for _ in range(5))
     work = Work(read, written, {engine: matrix}, vector, special)

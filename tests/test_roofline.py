@@ -291,7 +291,7 @@ def test_lanes_and_exponentials_are_taken_at_maximum_clock(segment: str) -> None
         unit={"count": 3},
         clocks={"max_mhz": 1000},
     )
-    lanes, exps = device.vector_peak(), device.special_rate
+    lanes, exps = device.vector_peak, device.special_rate
     assert lanes is not None
     assert exps is not None
     assert lanes.value == pytest.approx(0.2e12)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from importlib import import_module
 from operator import index
 from typing import Any, NamedTuple
@@ -44,7 +45,7 @@ class Op(NamedTuple):
     @property
     def parameters(self) -> Mapping[str, inspect.Parameter]:
         """Its function's parameters."""
-        return inspect.signature(self.build).parameters
+        return _parameters(self.build)
 
     @property
     def dims(self) -> tuple[str, ...]:
@@ -54,7 +55,8 @@ class Op(NamedTuple):
     @property
     def required(self) -> tuple[str, ...]:
         """The dimensions that have no default."""
-        return tuple(d for d in self.dims if self.parameters[d].default is inspect.Parameter.empty)
+        parameters = self.parameters
+        return tuple(d for d in self.dims if parameters[d].default is inspect.Parameter.empty)
 
     def takes(self, setting: str) -> bool:
         """Whether it has a setting such as `causal`."""
@@ -64,6 +66,11 @@ class Op(NamedTuple):
         """A command line that works, to copy from a message."""
         flags = " ".join(f"--{flag(name)} {value}" for name, value in (shape or self.example).items())
         return f"memwall roofline --op {self.name} {flags}"
+
+
+@cache  # every question about an operator's dimensions asks for them
+def _parameters(build: Callable[..., Program]) -> Mapping[str, inspect.Parameter]:
+    return inspect.signature(build).parameters
 
 
 _OPS: dict[str, Op] = {}
@@ -132,8 +139,7 @@ def resolve(op: Op, given: Mapping[str, int | None]) -> tuple[Dims, bool]:
     if op.complete:
         dims = op.complete(dims)
     _check_names(op, dims)
-    optional = {n: op.parameters[n].default for n in op.dims if n not in op.required}
-    full = {**optional, **dims}
+    full = {**{name: op.parameters[name].default for name in op.dims}, **dims}
     return {name: full[name] for name in op.dims if full[name] is not None}, defaulted
 
 

@@ -33,7 +33,7 @@ SOURCES = ("seen", "recalled", "derived", "measured", "assumed")
 
 def record(device: Device) -> Record:
     """The device under its documented keys, in SI units."""
-    data, vector, special = device.data, device.vector_peak(), device.special_rate
+    data, vector, special = device.data, device.vector_peak, device.special_rate
     peaks = {dtype: device.peak(dtype).rate.value for dtype in formats(device)}
     return {
         "gpu": device.name,

@@ -204,20 +204,18 @@ def _of_layers(
     masked = causal or tokens.decoding
     settled_mask({"seq_q": tokens.seq_q, "seq_kv": tokens.seq_kv, "window": kind.window or 0}, masked)
 
-    def programs(absorbed: bool) -> dict[str, Program]:
-        return {
+    programs = {
+        absorbed: {
             impl: attention_program(kind, tokens, formats.precision, masked, impl, absorbed) for impl in IMPLS
         }
-
-    def least_time(absorbed: bool) -> float:
-        return bound(programs(absorbed)["flash"].work, device).time_s
-
-    absorbed = min(forms(kind, tokens), key=least_time)
+        for absorbed in forms(kind, tokens)
+    }
+    absorbed = min(programs, key=lambda form: bound(programs[form]["flash"].work, device).time_s)
     if absorbed and isinstance(kind, LatentAttention):
         sizes = (kind.heads, 1, kind.cached_elements, kind.kv_lora_rank, kind.window)
     else:
         sizes = (kind.heads, kind.kv_heads, kind.head_dim, kind.head_dim_v, kind.window)
-    return LayerKind(layers.repeats, *sizes, absorbed=absorbed, programs=programs(absorbed))
+    return LayerKind(layers.repeats, *sizes, absorbed=absorbed, programs=programs[absorbed])
 
 
 def _cost(impl: str, kinds: tuple[LayerKind, ...], tokens: Tokens, device: Device) -> Cost:
