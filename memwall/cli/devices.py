@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any, Protocol, TypeVar
+from collections.abc import Callable, Mapping, Sequence
+from typing import Protocol, TypeVar
 
 import click
 
@@ -29,7 +29,7 @@ class View(Protocol[Shown]):
     def page(self, report: Shown, /) -> Page:
         """The report for people."""
 
-    def compare_page(self, rows: Any, /) -> Page:
+    def compare_page(self, rows: Sequence[Shown | Refusal], /) -> Page:
         """Several side by side, refusals among them."""
 
 
@@ -59,10 +59,10 @@ def show(output: Output, rows: list[Report | Refusal], view: View[Report]) -> in
     Raises:
         NotAvailable: no GPU has an answer, and people are told why of each.
     """
-    from memwall.render.bounds import error_record
+    from memwall.render.bounds import refusal_record
 
     def records() -> list[Record]:
-        return [error_record(*row) if isinstance(row, Refusal) else view.record(row) for row in rows]
+        return [refusal_record(row) if isinstance(row, Refusal) else view.record(row) for row in rows]
 
     def page() -> Page:
         first = rows[0]

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from memwall.bound import Bound
-from memwall.errors import NotAvailable
+from memwall.errors import Refusal
 from memwall.render.bounds import (
     bound_record,
+    compared_notes,
     evidence_record,
     intensity_text,
     mark,
@@ -19,7 +22,7 @@ from memwall.reports.attention import IMPLS, AttentionReport, Cost, LayerKind
 from memwall.reports.evidence import confession, remarks
 from memwall.units import format_bytes, format_flops, format_seconds, significant
 
-Row = AttentionReport | tuple[str, NotAvailable]
+Row = AttentionReport | Refusal
 
 
 def record(report: AttentionReport) -> Record:
@@ -40,7 +43,7 @@ def record(report: AttentionReport) -> Record:
             {"layers": kind.repeats, **_kind_record(kind), **_traffic(kind)} for kind in report.kinds
         ],
         "defaults": list(report.defaults),
-        **evidence_record(report.device, [report.standard.whole, report.flash.whole], report.model),
+        **evidence_record(report.device, report.wholes, report.model),
         "notes": _notes(report),
         "advice": [step_record(step) for step in report.advice],
     }
@@ -48,63 +51,45 @@ def record(report: AttentionReport) -> Record:
 
 def page(report: AttentionReport) -> Page:
     """The report for people."""
-    costs = {"standard": report.standard, "flash": report.flash}
+    costs, wholes = (report.standard, report.flash), report.wholes
     header = ("", "standard", "flash", "reduction")
-    rows = []
-    for size, scope in _scopes(report):
-        works = [_at(cost, scope).work for cost in costs.values()]
-        reduction = f"{significant(works[0].traffic_bytes / works[1].traffic_bytes, 3)}x"
-        rows.append((f"traffic, {size}", *(format_bytes(work.traffic_bytes) for work in works), reduction))
-    for size, scope in _scopes(report):
-        rows.append(
-            (f"FLOPs, {size}", *(format_flops(_at(cost, scope).work.flops) for cost in costs.values()))
-        )
-    wholes = [cost.whole for cost in costs.values()]
-    rows.append(("arithmetic intensity", *(intensity_text(bound) for bound in wholes)))
-    rows.append(("regime", *(bound.regime for bound in wholes)))
-    rows.append(("bound time, pass", *(format_seconds(bound.time_s) + mark([bound]) for bound in wholes)))
-    rows.append(
-        ("kernels in turn, pass", *(format_seconds(cost.kernels_bound_time_s) for cost in costs.values()))
-    )
+    rows = [
+        *(_traffic_row(f"traffic, {size}", pair) for size, pair in _sizes(report).items()),
+        *(
+            (f"FLOPs, {size}", *(format_flops(bound.work.flops) for bound in pair))
+            for size, pair in _sizes(report).items()
+        ),
+        ("arithmetic intensity", *(intensity_text(bound) for bound in wholes)),
+        ("regime", *(bound.regime for bound in wholes)),
+        ("bound time, pass", *(format_seconds(bound.time_s) + mark([bound]) for bound in wholes)),
+        ("kernels in turn, pass", *(format_seconds(cost.kernels_bound_time_s) for cost in costs)),
+    ]
     sections = [Section(_heading(report), Table(_facts(report))), Section("", numbers(rows, header))]
     if len(report.kinds) > 1:
         sections.append(Section("Kinds of layer", _kinds_table(report)))
-    steps = steps_section(report.advice)
-    return [*sections, *steps, *notes_section(_notes(report))]
+    return [*sections, *steps_section(report.advice), *notes_section(_notes(report))]
 
 
-def compare_page(rows: list[Row]) -> Page:
+def compare_page(rows: Sequence[Row]) -> Page:
     """Several devices side by side."""
     first = next(row for row in rows if isinstance(row, AttentionReport))
     header = ("GPU", "standard", "regime", "flash", "regime")
     table = [_compare_row(row) for row in rows]
-    notes = [f"{_name(row)}: {note}" for row in rows for note in _row_notes(row)]
-    facts = [*_facts(first), *_work_facts(first)]
-    title = _title(first)
+    notes = [*_shared_notes(first), *compared_notes(rows, _own_notes)]
     return [
-        Section(title, Table(facts)),
+        Section(_title(first), Table([*_facts(first), *_work_facts(first)])),
         Section("Bound time of the pass", Table(table, header, frozenset({1, 3}))),
-        *notes_section([*_shared_notes(first), *notes]),
+        *notes_section(notes),
     ]
 
 
 def _compare_row(row: Row) -> tuple[str, ...]:
-    if not isinstance(row, AttentionReport):
-        return (row[0], "-", "-", "-", "-")
+    if isinstance(row, Refusal):
+        return (row.gpu, "-", "-", "-", "-")
     cells = [row.device.name]
-    for cost in (row.standard, row.flash):
-        cells += [format_seconds(cost.whole.time_s) + mark([cost.whole]), cost.whole.regime]
+    for whole in row.wholes:
+        cells += [format_seconds(whole.time_s) + mark([whole]), whole.regime]
     return tuple(cells)
-
-
-def _name(row: Row) -> str:
-    return row.device.name if isinstance(row, AttentionReport) else row[0]
-
-
-def _row_notes(row: Row) -> list[str]:
-    if isinstance(row, AttentionReport):
-        return remarks(row.device, [row.standard.whole, row.flash.whole], row.cache_bytes)
-    return [str(row[1])]
 
 
 def _cost_record(cost: Cost) -> Record:
@@ -132,13 +117,19 @@ def _traffic(kind: LayerKind) -> Record:
     return {impl: {"flops": work.flops, "traffic_bytes": work.traffic_bytes} for impl, work in works.items()}
 
 
-def _scopes(report: AttentionReport) -> list[tuple[str, str]]:
-    layers = "1 layer" if report.layers == 1 else f"{report.layers} layers"
-    return [("a head", "head"), ("a layer", "layer"), (f"pass, {layers}", "whole")]
+def _sizes(report: AttentionReport) -> dict[str, tuple[Bound, Bound]]:
+    """Standard's and flash's bounds at each size."""
+    standard, flash = report.standard, report.flash
+    return {
+        "a head": (standard.per_head, flash.per_head),
+        "a layer": (standard.per_layer, flash.per_layer),
+        f"pass, {_many(report.layers, 'layer')}": report.wholes,
+    }
 
 
-def _at(cost: Cost, scope: str) -> Bound:
-    return {"head": cost.per_head, "layer": cost.per_layer, "whole": cost.whole}[scope]
+def _traffic_row(name: str, pair: tuple[Bound, Bound]) -> tuple[str, ...]:
+    standard, flash = (bound.work.traffic_bytes for bound in pair)
+    return (name, format_bytes(standard), format_bytes(flash), f"{significant(standard / flash, 3)}x")
 
 
 def _title(report: AttentionReport) -> str:
@@ -168,7 +159,7 @@ def _many(count: int, what: str) -> str:
 
 
 def _work_facts(report: AttentionReport) -> list[tuple[str, ...]]:
-    works = [cost.whole.work for cost in (report.standard, report.flash)]
+    works = [bound.work for bound in report.wholes]
     standard, flash = (f"{format_bytes(w.traffic_bytes)}, {format_flops(w.flops)}" for w in works)
     return [
         ("standard", standard),
@@ -216,7 +207,9 @@ def _shared_notes(report: AttentionReport) -> list[str]:
 
 
 def _notes(report: AttentionReport) -> list[str]:
-    return [
-        *_shared_notes(report),
-        *remarks(report.device, [report.standard.whole, report.flash.whole], report.cache_bytes),
-    ]
+    return [*_shared_notes(report), *_own_notes(report)]
+
+
+def _own_notes(report: AttentionReport) -> list[str]:
+    """What holds on this device alone."""
+    return remarks(report.device, report.wholes, report.cache_bytes)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
+from typing import Protocol, TypeVar
 
 from memwall.bound import REGIMES, Bound, Term
-from memwall.errors import NotAvailable
+from memwall.errors import Refusal
 from memwall.hardware import Device
 from memwall.models.model import Model
 from memwall.render.data import Record
@@ -55,9 +56,34 @@ def evidence_record(device: Device, bounds: Sequence[Bound], model: Model | None
     }
 
 
-def error_record(name: str, error: NotAvailable) -> Record:
+class OnDevice(Protocol):
+    """A report on one device."""
+
+    @property
+    def device(self) -> Device:
+        """The device."""
+
+
+Report = TypeVar("Report", bound=OnDevice)
+
+
+def refusal_record(refusal: Refusal) -> Record:
     """A device that has no answer, beside others that have."""
-    return {"gpu": name, "error": {"code": error.code, "message": error.message, "hint": error.hint}}
+    gpu, error = refusal
+    return {"gpu": gpu, "error": {"code": error.code, "message": error.message, "hint": error.hint}}
+
+
+def compared_notes(
+    rows: Sequence[Report | Refusal], notes_of: Callable[[Report], Iterable[str]]
+) -> list[str]:
+    """What is said of each of several devices, after its name; of a refusal, why."""
+    notes = []
+    for row in rows:
+        if isinstance(row, Refusal):
+            notes.append(f"{row.gpu}: {row.error}")
+        else:
+            notes += [f"{row.device.name}: {note}" for note in notes_of(row)]
+    return notes
 
 
 def mark(bounds: Sequence[Bound]) -> str:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from memwall.errors import NotAvailable
+from memwall.errors import Refusal
 from memwall.render.bounds import (
     bound_record,
+    compared_notes,
     evidence_record,
     intensity_text,
     mark,
@@ -24,8 +25,7 @@ from memwall.units import format_bytes, format_flops, format_flops_per_s, format
 
 FLASH_GENERATIONS = ("fa1", "fa2", "fa3")
 
-Row = RooflineReport | tuple[str, NotAvailable]
-"""A device's report, or its name and why it has none."""
+Row = RooflineReport | Refusal
 
 
 def record(report: RooflineReport) -> Record:
@@ -88,19 +88,17 @@ def compare_page(rows: Sequence[Row]) -> Page:
     first = next(row for row in rows if isinstance(row, RooflineReport))
     table = [_compare_row(row) for row in rows]
     header = ("GPU", "bound", "regime", "limited by", "attainable", "ridge FLOP/B")
-    notes = [f"{_name(row)}: {note}" for row in rows for note in _row_notes(row)]
-    heading = _case_heading(first)
-    facts = Table(_work_facts(first))
+    notes = [*_shared_notes(first), *compared_notes(rows, _own_notes)]
     return [
-        Section(heading, facts),
+        Section(_case_heading(first), Table(_work_facts(first))),
         Section("", Table(table, header, frozenset({1, 4, 5}))),
-        *notes_section([*_shared_notes(first), *notes]),
+        *notes_section(notes),
     ]
 
 
 def _compare_row(row: Row) -> tuple[str, ...]:
-    if not isinstance(row, RooflineReport):
-        return (row[0], "-", "-", "-", "-", "-")
+    if isinstance(row, Refusal):
+        return (row.gpu, "-", "-", "-", "-", "-")
     bound = row.bound
     ridge = "-" if bound.ridge_point is None else significant(bound.ridge_point)
     return (
@@ -113,24 +111,10 @@ def _compare_row(row: Row) -> tuple[str, ...]:
     )
 
 
-def _name(row: Row) -> str:
-    return row.device.name if isinstance(row, RooflineReport) else row[0]
-
-
-def _row_notes(row: Row) -> list[str]:
-    if isinstance(row, RooflineReport):
-        return remarks(row.device, [row.bound], row.footprint_bytes)
-    return [str(row[1])]
-
-
 def _case_heading(report: RooflineReport) -> str:
     shape = f"  {report.case.shape_text}" if report.case else ""
     impl = f"  {report.case.impl}" if report.case and report.case.impl else ""
-    mask = (
-        ""
-        if not report.case or report.case.causal is None
-        else ("  causal" if report.case.causal else "  no mask")
-    )
+    mask = {None: "", True: "  causal", False: "  no mask"}[report.case.causal if report.case else None]
     return f"{report.op}{shape}  {report.formats.text}{impl}{mask}"
 
 
@@ -186,4 +170,9 @@ def _shared_notes(report: RooflineReport) -> list[str]:
 
 
 def _notes(report: RooflineReport) -> list[str]:
-    return [*_shared_notes(report), *remarks(report.device, [report.bound], report.footprint_bytes)]
+    return [*_shared_notes(report), *_own_notes(report)]
+
+
+def _own_notes(report: RooflineReport) -> list[str]:
+    """What holds on this device alone."""
+    return remarks(report.device, [report.bound], report.footprint_bytes)

@@ -14,7 +14,7 @@ from memwall.reports.steps import Step, faster, narrower
 
 def next_steps(report: AttentionReport) -> tuple[Step, ...]:
     """Flash instead of standard; then a smaller cache, or a faster format."""
-    standard, flash = report.standard.whole, report.flash.whole
+    standard, flash = report.wholes
     steps = [faster("fusion", "flash instead of standard keeps S and P on chip", standard, flash)]
     if flash.regime == "memory-bound":
         kept = report.formats.kv or report.formats.dtype
