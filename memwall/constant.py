@@ -7,7 +7,11 @@ result can confess to each weak number that it rests on, under that number's own
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+KINDS = ("seen", "recalled", "derived", "measured", "assumed")
+"""How a number may be known. An entry among a file's sources is of exactly one kind."""
 
 WEAK = ("assumed", "recalled")
 """Source kinds that a result must confess to, the weaker first."""
@@ -23,7 +27,7 @@ class Constant(NamedTuple):
     """Its path in the device's file, as `--set` takes it: memory.bandwidth_gb_per_s."""
     value: float
     kind: str
-    """seen, recalled, derived, measured or assumed; of a computed number the weakest of its parts."""
+    """One of KINDS; of a computed number the weakest of its parts."""
     source: str
     note: str = ""
     parts: tuple[Constant, ...] = ()
@@ -45,6 +49,12 @@ class Constant(NamedTuple):
         """The number as computed from others, under its own key."""
         weakest = min(parts, key=lambda part: WEAK.index(part.kind) if part.kind in WEAK else len(WEAK))
         return self._replace(value=value, kind=weakest.kind, source=weakest.source, note=note, parts=parts)
+
+
+def kind_and_text(entry: Mapping[str, Any]) -> tuple[str, str]:
+    """An entry of a file's `source`: ("seen", "H100 datasheet") of {seen: H100 datasheet, for: [...]}."""
+    kind = next(kind for kind in KINDS if entry.get(kind))
+    return kind, entry[kind]
 
 
 class Peak(NamedTuple):

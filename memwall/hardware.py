@@ -13,13 +13,13 @@ from typing import Any
 
 from memwall import yamlfile
 from memwall.catalog import HARDWARE, Entry
-from memwall.constant import WHAT_IF, Constant, Peak
+from memwall.constant import WHAT_IF, Constant, Peak, kind_and_text
 from memwall.errors import MemwallError, NotPublished, UnsupportedDtype, UsageError, shown
 from memwall.units import MEGA, TERA, scaled_up, to_si
 
 NO_CLOCK = "as given: the clock behind it is not known, and such parts run above theirs"
 EXAMPLE = '{"memory.bandwidth_gb_per_s": 4000}'
-_PEAK_CLOCKS = (("vector", "clock_mhz"), ("matrix", "clock_mhz"))
+_CLOCKS = (("clocks", "max_mhz"), ("clocks", "boost_mhz"), ("vector", "clock_mhz"), ("matrix", "clock_mhz"))
 
 # Where a format is missing, the formats that people fall back to, nearest first.
 _INSTEAD = {
@@ -67,7 +67,7 @@ class Device:
     @property
     def units(self) -> int | None:
         """How many compute units (SM, CU ...) it has, if known."""
-        return self._group("unit").get("count")
+        return self.group("unit").get("count")
 
     @cached_property
     def bandwidth(self) -> Constant:
@@ -102,14 +102,14 @@ class Device:
     @property
     def l2_bytes(self) -> float | None:
         """L2 capacity [B], if known."""
-        l2 = self._group("l2")
+        l2 = self.group("l2")
         key = next((key for key in ("capacity_bytes", "capacity_mib") if l2.get(key)), None)
         return to_si(key, l2[key]) if key else None
 
     @property
     def memory_latency_s(self) -> float | None:
         """The time of one dependent load from main memory [s], if measured."""
-        latency = self._group("latency")
+        latency = self.group("latency")
         if not latency.get("memory_cycles"):
             return None
         return float(latency["memory_cycles"] / to_si("at_clock_mhz", latency["at_clock_mhz"]))
@@ -133,7 +133,7 @@ class Device:
 
     def peak_with_fp16_sums(self, dtype: str) -> Constant | None:
         """The dense peak with products summed in fp16 [FLOP/s]; None if no other than `peak`."""
-        faster = self._group("matrix").get("peak_dense_tflops_acc_fp16") or {}
+        faster = self.group("matrix").get("peak_dense_tflops_acc_fp16") or {}
         return self._peak("matrix", "peak_dense_tflops_acc_fp16", dtype) if dtype in faster else None
 
     def ridge_point(self, dtype: str) -> float:
@@ -166,6 +166,10 @@ class Device:
         """The formats with a published peak for matrix work, as `--dtype` takes them."""
         return (*self._peaks("matrix"), *self._on_lanes())
 
+    def group(self, name: str) -> Mapping[str, Any]:
+        """A group of the file, in its own units; empty if it is not there."""
+        return self.data.get(name) or {}
+
     def constant(self, group: str, key: str, *inner: str, scale: int | None = None) -> Constant:
         """A number of the file in SI units with its source; `scale` overrides the key's unit."""
         value: Any = self.data[group][key]
@@ -176,14 +180,10 @@ class Device:
         in_si = to_si(key, value) if scale is None else scaled_up(value, scale)
         return Constant(path, in_si, kind, source)
 
-    def _group(self, name: str) -> Mapping[str, Any]:
-        """A group of the file; empty if it is not there."""
-        return self.data.get(name) or {}
-
     def _peaks(self, engine: str) -> Mapping[str, float]:
         """An engine's published peaks by format."""
         key = {"matrix": "peak_dense_tflops", "vector": "peak_tflops"}[engine]
-        return self._group(engine).get(key) or {}
+        return self.group(engine).get(key) or {}
 
     def _on_lanes(self) -> list[str]:
         """The formats whose matrix work runs on the vector lanes, for want of a matrix path."""
@@ -197,11 +197,7 @@ class Device:
         entries = [entry for entry in self.data[group]["source"] if entry.get("assumed") != WHAT_IF]
         named = [entry for entry in entries if keys & set(entry.get("for") or ())]
         rest = [entry for entry in entries if not entry.get("for")]
-        entry = (named or rest or entries)[0]
-        kind = next(
-            kind for kind in ("assumed", "recalled", "derived", "measured", "seen") if entry.get(kind)
-        )
-        return kind, entry[kind]
+        return kind_and_text((named or rest or entries)[0])
 
     def _peak(self, group: str, key: str, dtype: str) -> Constant:
         """A published peak, taken to the maximum clock where the bound has it there."""
@@ -227,8 +223,8 @@ class Device:
 
     def _highest_clock(self) -> Constant | None:
         """The highest clock that is known [Hz]: the driver's maximum, the boost, or that behind a peak."""
-        for group, key in (("clocks", "max_mhz"), ("clocks", "boost_mhz"), *_PEAK_CLOCKS):
-            if self._group(group).get(key):
+        for group, key in _CLOCKS:
+            if self.group(group).get(key):
                 return self.constant(group, key)
         return None
 
@@ -241,7 +237,7 @@ class Device:
     def _no_peak(self, dtype: str) -> MemwallError:
         offered = [d for d in _INSTEAD.get(dtype, ()) if d in self.dtypes()] or list(self.dtypes())
         hint = f"Try --dtype {offered[0]}" if offered else f"See memwall gpu show {self.name}"
-        reason = (self._group("matrix").get("unsupported") or {}).get(dtype)
+        reason = (self.group("matrix").get("unsupported") or {}).get(dtype)
         if reason:
             return UnsupportedDtype(f"{self.title} has no {dtype} matrix path: {reason}", hint)
         return NotPublished(f"{self.title}: no {dtype} peak is published", hint)

@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from memwall import yamlfile
-from memwall.catalog import MODELS, Entry, is_path
-from memwall.constant import Constant
+from memwall.catalog import MODELS, Entry
+from memwall.constant import Constant, kind_and_text
 from memwall.errors import FileError, NotAvailable
 
 
@@ -116,7 +116,6 @@ class Model(NamedTuple):
     tied_embeddings: bool
     norms_per_layer: int
     layers: tuple[Layers, ...]
-    where: str
     parameters_published: int | None = None
     sources: tuple[Constant, ...] = ()
     """Where its dimensions come from."""
@@ -139,16 +138,24 @@ def load(name: str) -> Model:
         UnknownName, FileError: as they say.
         NotAvailable: a Hugging Face config.json, which is not read yet.
     """
-    if is_path(name) and name.endswith(".json"):
+    if name.endswith(".json"):
         raise NotAvailable(
             f"{name}: Hugging Face config files are not read yet",
             "Write its dimensions as YAML: memwall model show llama3-70b --yaml > my-model.yaml",
         )
-    entry = MODELS.find(name)
-    _check(entry)
-    model = from_data(yamlfile.parse(entry.text, entry.where), entry.where)
-    if entry.user:
-        _check_parameters(model, entry)
+    return from_entry(MODELS.find(name))
+
+
+def from_entry(entry: Entry) -> Model:
+    """The model of a file; a user's own is checked first, against the schema and its own total."""
+    if not entry.user:
+        return _model(entry)
+    from memwall.schema.base import validate
+    from memwall.schema.model import ModelFile
+
+    validate(ModelFile, entry.text, entry.where)
+    model = _model(entry)
+    _check_parameters(model, entry)
     return model
 
 
@@ -165,8 +172,8 @@ def _check_parameters(model: Model, entry: Entry) -> None:
         )
 
 
-def from_data(data: Mapping[str, Any], where: str = "") -> Model:
-    """The model that a file's data describe."""
+def _model(entry: Entry) -> Model:
+    data = yamlfile.parse(entry.text, entry.where)
     return Model(
         name=data["name"],
         title=data["title"],
@@ -175,7 +182,6 @@ def from_data(data: Mapping[str, Any], where: str = "") -> Model:
         tied_embeddings=data["tied_embeddings"],
         norms_per_layer=data.get("norms_per_layer", 2),
         layers=tuple(_layers(group) for group in data["layers"]),
-        where=where,
         parameters_published=data.get("parameters"),
         sources=_sources(data),
     )
@@ -183,8 +189,7 @@ def from_data(data: Mapping[str, Any], where: str = "") -> Model:
 
 def _sources(data: Mapping[str, Any]) -> tuple[Constant, ...]:
     key = f"model {data['name']}"
-    entries = [(kind, text) for entry in data["source"] for kind, text in entry.items() if kind != "for"]
-    return tuple(Constant(key, 0, kind, text) for kind, text in entries)
+    return tuple(Constant(key, 0, *kind_and_text(entry)) for entry in data["source"])
 
 
 def _layers(group: Mapping[str, Any]) -> Layers:
@@ -194,11 +199,3 @@ def _layers(group: Mapping[str, Any]) -> Layers:
         _ATTENTIONS[attention.pop("kind")](**attention),
         _MLPS[mlp.pop("kind")](**mlp),
     )
-
-
-def _check(entry: Entry) -> None:
-    if entry.user:
-        from memwall.schema.base import validate
-        from memwall.schema.model import ModelFile
-
-        validate(ModelFile, entry.text, entry.where)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from memwall.constant import kind_and_text
 from memwall.hardware import Device
 from memwall.render import rates
 from memwall.render.bounds import evidence_record
@@ -28,7 +29,6 @@ GROUPS = [
     "silicon",
     "measured",
 ]
-SOURCES = ("seen", "recalled", "derived", "measured", "assumed")
 
 
 def record(device: Device) -> Record:
@@ -53,7 +53,7 @@ def record(device: Device) -> Record:
         "ridge_points": {dtype: device.ridge_point(dtype) for dtype in peaks},
         "l2_bytes": device.l2_bytes,
         "units": device.units,
-        "tdp_w": (data.get("power") or {}).get("tdp_w"),
+        "tdp_w": device.group("power").get("tdp_w"),
         **evidence_record(device, roofs(device)),
     }
 
@@ -129,7 +129,7 @@ def _headline(device: Device) -> list[tuple[str, ...]]:
         ("vendor", data["vendor"], f"{device.architecture}, {data['year']}, {data['status']}"),
         ("memory", _label(device), data["memory"]["type"]),
         ("bandwidth", rates.bandwidth(device), f"{source.key}, {source.kind}"),
-        ("compute units", str(device.units or "-"), (data.get("unit") or {}).get("kind", "")),
+        ("compute units", str(device.units or "-"), device.group("unit").get("kind", "")),
         ("also called", ", ".join(data.get("aliases") or ["-"])),
     ]
 
@@ -173,9 +173,9 @@ def _leaves(data: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, st
 
 
 def _source_text(entry: Mapping[str, Any]) -> str:
-    kind = next(kind for kind in SOURCES if entry.get(kind))
+    kind, text = kind_and_text(entry)
     keys = f" [{', '.join(entry['for'])}]" if entry.get("for") else ""
-    return f"{kind}: {entry[kind]}{keys}"
+    return f"{kind}: {text}{keys}"
 
 
 def _label(device: Device) -> str:
@@ -189,10 +189,10 @@ def _label(device: Device) -> str:
 
 
 def _link_text(device: Device, link: str) -> str:
-    rate = ((device.data.get("links") or {}).get(link) or {}).get("gb_per_s_per_direction")
+    rate = (device.group("links").get(link) or {}).get("gb_per_s_per_direction")
     return format_bytes_per_s(to_si("gb_per_s", rate)) if rate else "-"
 
 
 def _power_text(device: Device) -> str:
-    power = device.data.get("power")
+    power = device.group("power")
     return f"{power['tdp_w']:g} W" if power else "-"

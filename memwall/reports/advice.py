@@ -170,7 +170,7 @@ def _tile_efficiency(case: Case, now: Bound) -> Step | None:
 
 def _registers(case: Case, now: Bound) -> Step | None:
     """Where the sums of a tile live: in registers, or on Blackwell in tensor memory."""
-    unit = now.device.data.get("unit") or {}
+    unit = now.device.group("unit")
     place, size = "tensor memory", unit.get("tensor_memory_kib")
     if not size:
         place, size = "registers", unit.get("registers_kib")
@@ -196,7 +196,7 @@ def _exponentials(case: Case, now: Bound) -> Step | None:
 
 
 def _narrower_compute(case: Case, now: Bound) -> Step | None:
-    """The two fastest formats of the device that are no wider than this one."""
+    """Up to three faster formats of the device, no wider than this one: floats first, the widest first."""
     if not now.work.matrix_flops or now.peak is None:
         return None
     bits = _bits(case.formats.dtype)
@@ -255,7 +255,7 @@ def _first(program: Program, role: str) -> Tensor | None:
 
 
 def _is_gpu(device: Device) -> bool:
-    return (device.data.get("unit") or {}).get("kind") in GPU_UNITS
+    return device.group("unit").get("kind") in GPU_UNITS
 
 
 def _bits(name: str) -> float:

@@ -7,6 +7,7 @@ from typing import Annotated, Any, TypeVar, get_args
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from memwall import yamlfile
+from memwall.constant import KINDS
 from memwall.errors import FileError, nearest, shown
 from memwall.units import LARGEST_CONSTANT, LARGEST_COUNT, SMALLEST_CONSTANT
 
@@ -14,8 +15,6 @@ Positive = Annotated[float, Field(ge=SMALLEST_CONSTANT, le=LARGEST_CONSTANT)]
 Whole = Annotated[int, Field(gt=0, le=LARGEST_COUNT)]
 Text = Annotated[str, Field(min_length=1)]
 Name = Annotated[str, Field(pattern=r"^[a-z0-9]+([.-][a-z0-9]+)*$", max_length=60)]
-
-KINDS = ("seen", "recalled", "derived", "measured", "assumed")
 
 
 class Strict(BaseModel):
@@ -61,11 +60,11 @@ class Sourced(Strict):
                 raise ValueError(f"source: 'for' names {', '.join(unknown)}, which this group does not have")
         if not any(source.keys is None for source in self.source):
             named = {key for source in self.source for key in source.keys or ()}
-            bare = [key for key, value in self if key != "source" and value is not None and key not in named]
             bare = [
                 key
-                for key in bare
-                if not (isinstance(self.__dict__[key], dict) and set(self.__dict__[key]) <= named)
+                for key, value in self
+                if key != "source" and value is not None
+                if key not in named and not (isinstance(value, dict) and value.keys() <= named)
             ]
             if bare:
                 raise ValueError(f"no source covers {', '.join(bare)}")
