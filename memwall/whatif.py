@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from memwall import yamlfile
@@ -67,7 +67,7 @@ def _set(data: dict[str, Any], path: str, value: Any, name: str) -> None:
     for step in parents:
         group = group.get(step) if isinstance(group, dict) else None
     if not isinstance(group, dict) or not (parents or last in group):
-        raise _no_key(data, path, name)
+        raise _no_key(path, name, nearest(path, _paths(data), limit=1))
     if isinstance(group.get(last), dict):
         raise UsageError(
             f"--set: '{shown(path, 80)}' is a group of values",
@@ -94,10 +94,13 @@ def _confess(data: dict[str, Any], path: str) -> None:
         sourced["source"] = [*sourced["source"], entry]
 
 
-def _no_key(data: Mapping[str, Any], path: str, name: str) -> UsageError:
-    near = nearest(path, _paths(data), limit=1)
-    hint = f"Did you mean {near[0]}?" if near else f"Its values: memwall gpu show {shown(name)} --yaml"
+def _no_key(path: str, name: str, near: Sequence[str]) -> UsageError:
+    hint = f"Did you mean {near[0]}?" if near else _values_of(name)
     return UsageError(f"--set: {name} has no value '{shown(path, 80)}'", hint)
+
+
+def _values_of(name: str) -> str:
+    return f"Its values: memwall gpu show {shown(name)} --yaml"
 
 
 def _example_file(name: str) -> str:
@@ -136,13 +139,9 @@ def _check(data: dict[str, Any], changes: Mapping[str, str], name: str) -> None:
         if error["type"] == "extra_forbidden":
             prefix = "".join(f"{step}." for step in group)
             near = nearest(str(last), keys_at(Hardware, tuple(group)), limit=1)
-            hint = (
-                f"Did you mean {prefix}{near[0]}?" if near else f"Its values: memwall gpu show {name} --yaml"
-            )
-            raise UsageError(f"--set: {name} has no value '{shown(path, 80)}'", hint) from None
+            raise _no_key(path, name, [f"{prefix}{key}" for key in near]) from None
         if error["type"] == "value_error":
-            hint = f"Its values: memwall gpu show {name} --yaml"
-            raise UsageError(f"--set {shown(path, 80)}: {said(error)}", hint) from None
+            raise UsageError(f"--set {shown(path, 80)}: {said(error)}", _values_of(name)) from None
         raise _refused(path, said(error)) from None
 
 

@@ -9,7 +9,7 @@ import click
 from memwall import hardware
 from memwall.catalog import HARDWARE
 from memwall.cli.devices import listed
-from memwall.cli.options import GPU, VENDOR, output_options, set_option
+from memwall.cli.options import GPU, VENDOR, output_options, set_option, split_names
 from memwall.cli.output import Output, emit, write_yaml
 from memwall.errors import UsageError, shown
 
@@ -92,8 +92,7 @@ def compare_gpus(names: tuple[str, ...], changes: dict[str, str], **options: Any
     """Devices side by side: peaks, memory, ridge points, links, power."""
     from memwall.render import gpus
 
-    every = [name for text in names for name in text.split(",") if name.strip()]
-    devices = [hardware.load(name, changes) for name in every]
+    devices = [hardware.load(name, changes) for name in split_names(",".join(names))]
     emit(
         Output(**options),
         lambda: [gpus.record(d) for d in devices],

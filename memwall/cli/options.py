@@ -247,7 +247,12 @@ def named_gpus(text: str | None) -> list[str]:
     """The names in a,b,c; the default GPU if there is none."""
     if text is None:
         return [DEFAULT_GPU]
-    return list(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
+    return list(dict.fromkeys(split_names(text)))
+
+
+def split_names(text: str) -> list[str]:
+    """The names in a,b,c, as often as they stand there."""
+    return [name.strip() for name in text.split(",") if name.strip()]
 
 
 def defaults_of(**named: tuple[str | None, str]) -> tuple[str, ...]:

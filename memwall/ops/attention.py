@@ -12,6 +12,7 @@ from memwall.dtypes import Precision
 from memwall.errors import UsageError
 from memwall.maths import Count, minimum, triangle
 from memwall.ops.registry import Dims, operator
+from memwall.ops.softmax import softmax_kernel
 from memwall.program import Kernel, Program, Tensor, fuse
 
 FLASH = ("flash", "fa1", "fa2", "fa3")
@@ -196,7 +197,7 @@ def _three_kernels(
     scores = batch * heads * pairs
     compute = precision.compute
     qk = Kernel("QK^T", (q, k), (s,), 2 * scores * head_dim, compute=compute)
-    softmax = Kernel("softmax", (s,), (p,), vector_flops=4 * scores, special_ops=scores + rows)
+    softmax = softmax_kernel(s, p, rows, scores)
     pv = Kernel("PV", (p, v), (o,), 2 * scores * head_dim_v, rows * head_dim_v, compute=compute)
     return Program("standard attention", (qk, softmax, pv))
 

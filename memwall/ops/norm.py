@@ -31,7 +31,7 @@ def rmsnorm(rows: Count, cols: Count, *, precision: Precision) -> Program:
     Source: Zhang and Sennrich 2019, arXiv:1910.07467, equation 4.
     """
     x = Tensor("x", (rows, cols), precision.activation)
-    return Program("rmsnorm", (_rmsnorm_kernel(x, rows, cols, precision),))
+    return Program("rmsnorm", (_rmsnorm_kernel(x, precision),))
 
 
 @operator(example=_EXAMPLE, aliases=("layer_norm",))
@@ -52,7 +52,7 @@ def layernorm(rows: Count, cols: Count, *, precision: Precision) -> Program:
     Source: Ba, Kiros and Hinton 2016, arXiv:1607.06450, equation 3.
     """
     x = Tensor("x", (rows, cols), precision.activation)
-    return Program("layernorm", (_layernorm_kernel(x, rows, cols, precision),))
+    return Program("layernorm", (_layernorm_kernel(x, precision),))
 
 
 @operator(
@@ -79,7 +79,7 @@ def residual_rmsnorm(rows: Count, cols: Count, *, precision: Precision, impl: st
     Source: the sum of add and rmsnorm.
     """
     h = Tensor("h", (rows, cols), precision.plain)
-    return _after_add("residual_rmsnorm", h, _rmsnorm_kernel(h, rows, cols, precision), precision, impl)
+    return _after_add("residual_rmsnorm", h, _rmsnorm_kernel(h, precision), precision, impl)
 
 
 @operator(example=_EXAMPLE, aliases=("add_layernorm",), impls=("fused", "eager"))
@@ -102,7 +102,7 @@ def residual_layernorm(rows: Count, cols: Count, *, precision: Precision, impl: 
     Source: the sum of add and layernorm.
     """
     h = Tensor("h", (rows, cols), precision.plain)
-    return _after_add("residual_layernorm", h, _layernorm_kernel(h, rows, cols, precision), precision, impl)
+    return _after_add("residual_layernorm", h, _layernorm_kernel(h, precision), precision, impl)
 
 
 def _after_add(name: str, h: Tensor, norm: Kernel, precision: Precision, impl: str) -> Program:
@@ -114,16 +114,18 @@ def _after_add(name: str, h: Tensor, norm: Kernel, precision: Precision, impl: s
     return program if impl == "eager" else fuse(program)
 
 
-def _rmsnorm_kernel(x: Tensor, rows: Count, cols: Count, precision: Precision) -> Kernel:
+def _rmsnorm_kernel(x: Tensor, precision: Precision) -> Kernel:
+    rows, cols = x.shape
     weight = Tensor("weight", (cols,), precision.activation, "parameter")
-    y = Tensor("y", (rows, cols), precision.plain)
+    y = Tensor("y", x.shape, precision.plain)
     return Kernel("rmsnorm", (x, weight), (y,), vector_flops=4 * rows * cols + 2 * rows, special_ops=rows)
 
 
-def _layernorm_kernel(x: Tensor, rows: Count, cols: Count, precision: Precision) -> Kernel:
+def _layernorm_kernel(x: Tensor, precision: Precision) -> Kernel:
+    rows, cols = x.shape
     weight = Tensor("weight", (cols,), precision.activation, "parameter")
     bias = Tensor("bias", (cols,), precision.activation, "parameter")
-    y = Tensor("y", (rows, cols), precision.plain)
+    y = Tensor("y", x.shape, precision.plain)
     return Kernel(
         "layernorm", (x, weight, bias), (y,), vector_flops=7 * rows * cols + 3 * rows, special_ops=rows
     )

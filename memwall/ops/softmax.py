@@ -26,5 +26,9 @@ def softmax(rows: Count, cols: Count, *, precision: Precision) -> Program:
     """
     x = Tensor("x", (rows, cols), precision.activation)
     y = Tensor("y", (rows, cols), precision.plain)
-    kernel = Kernel("softmax", (x,), (y,), vector_flops=4 * rows * cols, special_ops=rows * cols + rows)
-    return Program("softmax", (kernel,))
+    return Program("softmax", (softmax_kernel(x, y, rows, rows * cols),))
+
+
+def softmax_kernel(x: Tensor, y: Tensor, rows: Count, elements: Count) -> Kernel:
+    """Softmax of so many elements in so many rows; attention's mask leaves fewer than the tensors hold."""
+    return Kernel("softmax", (x,), (y,), vector_flops=4 * elements, special_ops=elements + rows)

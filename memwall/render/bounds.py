@@ -10,7 +10,7 @@ from memwall.errors import Refusal
 from memwall.hardware import Device
 from memwall.models.model import Model
 from memwall.render.data import Record
-from memwall.render.page import Lines, Section
+from memwall.render.page import Lines, Section, star
 from memwall.reports.evidence import weak
 from memwall.reports.steps import Step
 from memwall.units import (
@@ -87,8 +87,8 @@ def compared_notes(
 
 
 def mark(bounds: Sequence[Bound]) -> str:
-    """The mark of a number that rests on a weak constant."""
-    return " *" if weak(bounds) else ""
+    """The mark of a number that rests on these bounds."""
+    return star(bool(weak(bounds)))
 
 
 def notes_section(notes: Sequence[str]) -> list[Section]:

@@ -58,8 +58,8 @@ def records(products: Sequence[Product]) -> list[Record]:
         {
             "gpu": product.device.name,
             "standard": None if product.standard is UNPUBLISHED else product.standard["name"],
-            "standard_pin_rate_bits_per_s": _standard_pin_rate(product.standard),
-            "pin_rate_bits_per_s": None if product.pin_rate is None else product.pin_rate * GIGA,
+            "standard_pin_rate_bits_per_s": _bits_per_s(product.standard),
+            "pin_rate_bits_per_s": _bits_per_s(product.device.data["memory"]),
             "stacks": product.stacks,
             "standard_stack_bandwidth_bytes_per_s": _standard_stack(product.standard),
             "stack_bandwidth_bytes_per_s": _stack(product),
@@ -120,13 +120,14 @@ def _stack(product: Product) -> float | None:
     return product.device.bandwidth.value / product.stacks if product.stacks else None
 
 
-def _standard_pin_rate(standard: Mapping[str, Any]) -> float | None:
-    rate = standard.get("pin_rate_gbit_per_s")
+def _bits_per_s(memory: Mapping[str, Any]) -> float | None:
+    """A standard's or a product's rate of one pin."""
+    rate = memory.get("pin_rate_gbit_per_s")
     return None if rate is None else to_si("pin_rate_gbit_per_s", rate)
 
 
 def _standard_stack(standard: Mapping[str, Any]) -> float | None:
-    width, rate = standard.get("interface_bits"), _standard_pin_rate(standard)
+    width, rate = standard.get("interface_bits"), _bits_per_s(standard)
     if not (width and rate and standard["name"].startswith("HBM")):
         return None
     return float(width * rate / 8)

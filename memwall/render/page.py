@@ -53,6 +53,11 @@ class Section(NamedTuple):
 Page = Sequence[Section]
 
 
+def star(weak: bool) -> str:
+    """The mark of a number that rests on a weak constant."""
+    return " *" if weak else ""
+
+
 def numbers(rows: Iterable[Sequence[str]], header: Sequence[str]) -> Table:
     """A table whose first column is words and whose others are numbers."""
     listed = [tuple(row) for row in rows]

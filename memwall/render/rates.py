@@ -8,7 +8,7 @@ from memwall.bound import Bound, bound
 from memwall.errors import NotAvailable
 from memwall.hardware import Device
 from memwall.program import Work
-from memwall.render.page import Table
+from memwall.render.page import Table, star
 from memwall.units import GIGA, TERA, format_bytes_per_s, format_flops_per_s, scaled, significant
 
 FORMATS = "fp64 fp32 tf32 bf16 fp16 fp8 fp6 fp4 nvfp4 mxfp4 int8 int4".split()  # noqa: SIM905
@@ -49,12 +49,12 @@ def roofs(device: Device) -> list[Bound]:
 
 def bandwidth(device: Device) -> str:
     """3.352 TB/s, marked."""
-    return format_bytes_per_s(device.bandwidth.value) + _star(device.bandwidth.weak)
+    return format_bytes_per_s(device.bandwidth.value) + star(device.bandwidth.weak)
 
 
 def bandwidth_in_gb_per_s(device: Device) -> str:
     """3352, marked."""
-    return significant(device.bandwidth.value / GIGA) + _star(device.bandwidth.weak)
+    return significant(device.bandwidth.value / GIGA) + star(device.bandwidth.weak)
 
 
 def peak(device: Device, dtype: str, clock: bool = True) -> str:
@@ -63,7 +63,7 @@ def peak(device: Device, dtype: str, clock: bool = True) -> str:
         return "-"
     rate = device.peak(dtype).rate
     text = scaled(rate.value, "OP/s") if is_integer(dtype) else format_flops_per_s(rate.value)
-    return text + (_marks(device, dtype) if clock else _star(rate.weak))
+    return text + (_marks(device, dtype) if clock else star(rate.weak))
 
 
 def peak_in_tera(device: Device, dtype: str | None) -> str:
@@ -78,7 +78,7 @@ def ridge(device: Device, dtype: str | None, digits: int = 4) -> str:
     if dtype is None or dtype not in device.dtypes():
         return "-"
     weak = device.peak(dtype).rate.weak or device.bandwidth.weak
-    return significant(device.ridge_point(dtype), digits) + _star(weak)
+    return significant(device.ridge_point(dtype), digits) + star(weak)
 
 
 def is_integer(dtype: str) -> bool:
@@ -101,7 +101,3 @@ def _marks(device: Device, dtype: str) -> str:
     rate = device.peak(dtype).rate
     marks = ("*" if rate.weak else "") + ("^" if rate.note.startswith("at the") else "")
     return f" {marks}" if marks else ""
-
-
-def _star(weak: bool) -> str:
-    return " *" if weak else ""
