@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from memwall.errors import FileError, UnknownName, shown
 from memwall.units import MEBI
@@ -23,6 +23,9 @@ _MEMORY = r"-?\b(\d+)g(?:i?b)?(?=-|$)"
 _MEMORY_TYPE = r"-(?:hbm\d?e?|gddr\d?x?)$"
 _NAME_LINE = r"(?m)^name:[ \t]*(.*)$"
 _TITLE_LINE = r"(?m)^title:[ \t]*(.*)$"
+
+
+Item = TypeVar("Item")
 
 
 class Entry(NamedTuple):
@@ -74,6 +77,21 @@ class Catalog(NamedTuple):
             if entry:
                 yield entry
 
+    def read_each(self, read: Callable[[Entry], Item]) -> tuple[list[Item], list[FileError]]:
+        """Every entity as `read` makes it, and why the user's broken ones are not among them.
+
+        A broken file matters only when it is asked for by name.
+        """
+        items, errors = [], []
+        for name in self.names():
+            try:
+                entry = self._exact(name)
+                if entry:
+                    items.append(read(entry))
+            except FileError as error:
+                errors.append(error)
+        return items, errors
+
     def _file(self, path: str) -> Entry:
         """A user's own file."""
         if not os.path.lexists(path):
@@ -111,7 +129,7 @@ class Catalog(NamedTuple):
 
     def _known(self) -> dict[str, str]:
         """Every spelling and the name that it means: names before aliases before titles."""
-        entries = list(self._readable())
+        entries = self._readable()
         known = {entry.name: entry.name for entry in entries}
         for entry in entries:
             for alias in aliases(entry.text):
@@ -130,15 +148,8 @@ class Catalog(NamedTuple):
     def _all_names(self) -> list[str]:
         return [known for entry in self._readable() for known in (entry.name, *aliases(entry.text))]
 
-    def _readable(self) -> Iterator[Entry]:
-        """Every entity but the user's broken files, which matter only when they are asked for."""
-        for name in self.names():
-            try:
-                entry = self._exact(name)
-            except FileError:
-                continue
-            if entry:
-                yield entry
+    def _readable(self) -> list[Entry]:
+        return self.read_each(lambda entry: entry)[0]
 
     def _folders(self) -> list[tuple[Any, bool]]:
         """Where to look, first match first, and whether the folder is the user's own."""

@@ -320,16 +320,23 @@ def test_gpus_may_be_named_one_by_one(capsys: pytest.CaptureFixture[str]) -> Non
     assert [row["gpu"] for row in json.loads(both)["results"]] == ["h100", "h200"]
 
 
-@pytest.mark.parametrize("command", ["gpu list", "hbm"])
+@pytest.mark.parametrize(
+    ("command", "shipped"), [("gpu list", "h100"), ("hbm", "h100"), ("model list", "llama3-70b")]
+)
 def test_a_broken_file_is_left_out_of_a_list_with_a_warning(
-    command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    command: str,
+    shipped: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    (tmp_path / "hardware").mkdir()
-    (tmp_path / "hardware" / "mine.yaml").write_text("x")
+    for folder in ("hardware", "configs/models"):
+        (tmp_path / folder).mkdir(parents=True)
+        (tmp_path / folder / "mine.yaml").write_text("x")
     monkeypatch.setenv("MEMWALL_PATH", str(tmp_path))
     assert run(command.split()) == 0
     out, err = capsys.readouterr()
-    assert "h100" in out
+    assert shipped in out
     assert err.startswith("warning: left out: ")
     assert "mine.yaml:1:" in err
 

@@ -2,28 +2,25 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import click
 
-from memwall.cli.devices import on_each, show
+from memwall.cli.devices import answer
 from memwall.cli.options import (
     ATTENTION_DIMS,
     MODEL,
     Format,
     causal_option,
-    defaults_of,
     dtype_option,
     gpu_option,
     output_options,
     set_option,
     shape_options,
 )
-from memwall.cli.output import Output
-from memwall.hardware import Device
 from memwall.models.model import load
-from memwall.reports.attention import AttentionReport, attention
-from memwall.reports.case import DEFAULT_DTYPE, DEFAULT_GPU
+from memwall.reports.attention import attention
 
 EPILOG = """\b
 Examples:
@@ -45,14 +42,7 @@ Examples:
 @output_options
 def command(gpu: str | None, model: str | None, changes: dict[str, str], **options: Any) -> int:
     """Standard and flash attention side by side, per head, layer and pass."""
-    output = Output(**{key: options.pop(key) for key in Output._fields})
-    dtype = options.pop("dtype")
-    defaults = defaults_of(GPU=(gpu, DEFAULT_GPU), dtype=(dtype, DEFAULT_DTYPE))
-    loaded = load(model) if model else None
-
-    def make(device: Device) -> AttentionReport:
-        return attention(loaded, gpu=device, dtype=dtype or DEFAULT_DTYPE, defaults=defaults, **options)
-
     from memwall.render import attention as view
 
-    return show(output, on_each(gpu, changes, make), view)
+    loaded = load(model) if model else None
+    return answer(partial(attention, loaded), view, gpu, changes, options)

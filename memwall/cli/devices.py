@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Protocol, TypeVar
-
-import click
+from typing import Any, Protocol, TypeVar
 
 from memwall import hardware
-from memwall.catalog import HARDWARE
-from memwall.cli.options import named_gpus
+from memwall.cli.options import defaults_of, named_gpus
 from memwall.cli.output import Output, emit
-from memwall.errors import FileError, NotAvailable, Refusal
+from memwall.errors import NotAvailable, Refusal
 from memwall.hardware import Device
 from memwall.render.data import Record
 from memwall.render.page import Page
+from memwall.reports.case import DEFAULT_DTYPE, DEFAULT_GPU
 
 Report = TypeVar("Report")
 Shown = TypeVar("Shown", contravariant=True)
@@ -31,6 +29,35 @@ class View(Protocol[Shown]):
 
     def compare_page(self, rows: Sequence[Shown | Refusal], /) -> Page:
         """Several side by side, refusals among them."""
+
+
+def answer(
+    report: Callable[..., Report],
+    view: View[Report],
+    gpus: str | None,
+    changes: Mapping[str, str],
+    options: dict[str, Any],
+) -> int:
+    """A report's command: the report on each GPU, shown; the exit code.
+
+    Args:
+        report: takes gpu, dtype, defaults and the options of its own.
+        view: what shows it.
+        gpus: as typed.
+        changes: what-ifs on each GPU.
+        options: all others, those of the output and --dtype among them.
+
+    Raises:
+        NotAvailable: as `show` says.
+    """
+    output = Output(**{key: options.pop(key) for key in Output._fields})
+    dtype = options.pop("dtype")
+    defaults = defaults_of(GPU=(gpus, DEFAULT_GPU), dtype=(dtype, DEFAULT_DTYPE))
+
+    def make(device: Device) -> Report:
+        return report(gpu=device, dtype=dtype or DEFAULT_DTYPE, defaults=defaults, **options)
+
+    return show(output, on_each(gpus, changes, make), view)
 
 
 def on_each(
@@ -75,14 +102,3 @@ def show(output: Output, rows: list[Report | Refusal], view: View[Report]) -> in
         raise NotAvailable(f"no GPU has an answer: {reasons}")
     emit(output, records, page, several=len(rows) > 1)
     return NotAvailable.exit_code if none else 0
-
-
-def listed() -> list[Device]:
-    """Every device of the catalogue; a broken file of the user's is left out with a warning."""
-    devices = []
-    for name in HARDWARE.names():
-        try:
-            devices.append(hardware.from_entry(HARDWARE.find(name)))
-        except FileError as error:
-            click.echo(f"warning: left out: {error}", err=True)
-    return devices

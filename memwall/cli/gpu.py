@@ -8,9 +8,8 @@ import click
 
 from memwall import hardware
 from memwall.catalog import HARDWARE
-from memwall.cli.devices import listed
 from memwall.cli.options import GPU, VENDOR, output_options, set_option, split_names
-from memwall.cli.output import Output, emit, write_yaml
+from memwall.cli.output import Output, emit, listed, write_yaml
 from memwall.errors import UsageError, shown
 
 EPILOG = """\b
@@ -52,7 +51,7 @@ def list_gpus(vendor: str | None, **options: Any) -> None:
     """Every device: memory, bandwidth, 16-bit peak and ridge point."""
     from memwall.render import gpus
 
-    devices = listed()
+    devices = listed(HARDWARE, hardware.from_entry)
     if vendor is not None:
         makers = sorted({str(device.data["vendor"]) for device in devices})
         devices = [device for device in devices if device.data["vendor"].lower() == vendor.lower()]

@@ -6,11 +6,10 @@ from typing import Any
 
 import click
 
-from memwall import yamlfile
-from memwall.catalog import shipped_text
-from memwall.cli.devices import listed
+from memwall import hardware, yamlfile
+from memwall.catalog import HARDWARE, shipped_text
 from memwall.cli.options import output_options
-from memwall.cli.output import Output, emit
+from memwall.cli.output import Output, emit, listed
 
 EPILOG = """\b
 Examples:
@@ -33,6 +32,5 @@ def command(every: bool, **options: Any) -> None:
     standards = yamlfile.parse(shipped_text(path), path)["memory"]
     if not every:
         standards = [standard for standard in standards if standard["name"].startswith("HBM")]
-    devices = listed()
-    products = memory.products(standards, devices)
+    products = memory.products(standards, listed(HARDWARE, hardware.from_entry))
     emit(Output(**options), lambda: memory.records(products), lambda: memory.page(products), several=True)

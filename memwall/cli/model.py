@@ -8,7 +8,7 @@ import click
 
 from memwall.catalog import MODELS
 from memwall.cli.options import MODEL, output_options
-from memwall.cli.output import Output, emit, write_yaml
+from memwall.cli.output import Output, emit, listed, write_yaml
 from memwall.models import model as models
 
 EPILOG = """\b
@@ -41,7 +41,7 @@ def list_models(**options: Any) -> None:
     """Every model: parameters, layers, attention."""
     from memwall.render import models as view
 
-    found = [models.load(name) for name in MODELS.names()]
+    found = listed(MODELS, models.from_entry)
     emit(
         Output(**options),
         lambda: [view.record(m) for m in found],

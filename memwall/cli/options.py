@@ -149,7 +149,8 @@ def _impls(ctx: click.Context) -> Iterable[str]:
 def _vendors(ctx: click.Context) -> Iterable[str]:
     from memwall import hardware
 
-    return sorted({str(hardware.from_entry(entry).data["vendor"]) for entry in HARDWARE.entries()})
+    devices, _ = HARDWARE.read_each(hardware.from_entry)
+    return sorted({str(device.data["vendor"]) for device in devices})
 
 
 GPU, MODEL = Named(HARDWARE), Named(MODELS)

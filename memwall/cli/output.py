@@ -6,13 +6,16 @@ import errno
 import os
 import sys
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import click
 
+from memwall.catalog import Catalog, Entry
 from memwall.errors import UsageError, shown
 from memwall.render.data import Record
 from memwall.render.page import Page
+
+Item = TypeVar("Item")
 
 FORMATS_BY_SUFFIX = {".json": "json", ".csv": "csv", ".md": "markdown"}
 
@@ -42,6 +45,14 @@ class Output(NamedTuple):
     def to_file(self) -> bool:
         """Whether the result goes to a file; `-o -` is stdout."""
         return self.output not in (None, "-")
+
+
+def listed(catalog: Catalog, read: Callable[[Entry], Item]) -> list[Item]:
+    """Everything in a catalogue; a broken file of the user's is left out with a warning."""
+    items, errors = catalog.read_each(read)
+    for error in errors:
+        click.echo(f"warning: left out: {error}", err=True)
+    return items
 
 
 def emit(

@@ -6,24 +6,20 @@ from typing import Any
 
 import click
 
-from memwall.cli.devices import on_each, show
+from memwall.cli.devices import answer
 from memwall.cli.options import (
     IMPL,
     OP,
     Amount,
     Format,
     causal_option,
-    defaults_of,
     dtype_option,
     gpu_option,
     output_options,
     set_option,
     shape_options,
 )
-from memwall.cli.output import Output
-from memwall.hardware import Device
-from memwall.reports.case import DEFAULT_DTYPE, DEFAULT_GPU
-from memwall.reports.roofline import RooflineReport, roofline
+from memwall.reports.roofline import roofline
 
 EPILOG = """\b
 Examples:
@@ -56,13 +52,6 @@ An operator's dimensions: memwall op show OP
 @output_options
 def command(gpu: str | None, changes: dict[str, str], **options: Any) -> int:
     """What one kernel must cost: FLOPs, bytes, regime and bound time."""
-    output = Output(**{key: options.pop(key) for key in Output._fields})
-    dtype = options.pop("dtype")
-    defaults = defaults_of(GPU=(gpu, DEFAULT_GPU), dtype=(dtype, DEFAULT_DTYPE))
-
-    def make(device: Device) -> RooflineReport:
-        return roofline(gpu=device, dtype=dtype or DEFAULT_DTYPE, defaults=defaults, **options)
-
     from memwall.render import roofline as view
 
-    return show(output, on_each(gpu, changes, make), view)
+    return answer(roofline, view, gpu, changes, options)
