@@ -32,6 +32,26 @@ def tiled_gemm(a: Buffer, b: Buffer, c: Buffer, tile_m: int, tile_n: int, tile_k
             c[rows, cols] = total
 
 
+def concurrent_gemm(
+    a: Buffer, b: Buffer, c: Buffer, tile_m: int, tile_n: int, tile_k: int, group: int, resident: int
+) -> None:
+    """The product c = a b as a GPU runs it: `resident` tiles at a time, all at the same step of k.
+
+    Tiles start in bands of `group` rows of tiles, column by column within a band.
+    """
+    (m, k), n = a.shape, b.shape[1]
+    bands = [list(blocks(m, tile_m))[i : i + group] for i in range(0, -(-m // tile_m), group)]
+    tiles = [(rows, cols) for band in bands for cols in blocks(n, tile_n) for rows in band]
+    for start in range(0, len(tiles), resident):
+        wave = tiles[start : start + resident]
+        totals = [numpy.zeros((r.stop - r.start, s.stop - s.start)) for r, s in wave]
+        for step in blocks(k, tile_k):
+            for (rows, cols), total in zip(wave, totals, strict=True):
+                total += a[rows, step] @ b[step, cols]
+        for (rows, cols), total in zip(wave, totals, strict=True):
+            c[rows, cols] = total
+
+
 def online_softmax(x: Buffer, y: Buffer, block: int) -> None:
     """Two passes over each row: maximum and sum together, then the quotient."""
     rows, cols = x.shape
