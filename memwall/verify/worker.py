@@ -1,7 +1,7 @@
 """The worker: a process of its own that runs the kernels, so that a crash costs one row.
 
 It reads one request as JSON from stdin and writes events as JSON lines to stdout: `machine`, then for
-each trial `start` and `trial`, then `done`. What libraries print goes to stderr.
+each trial `start` and `trial`, then `done`; or `cannot`. What libraries print goes to stderr.
 
     python -m memwall.verify.worker < request.json
 """
@@ -41,6 +41,9 @@ def main() -> None:
     request = json.load(sys.stdin)
     import torch
 
+    if not torch.cuda.is_available():
+        emit({"event": "cannot", "message": _no_gpu(torch.version.cuda)})
+        return
     emit({"event": "machine", **machine()})
     l2_bytes = torch.cuda.get_device_properties(0).L2_cache_size
     run = _counter(l2_bytes) if request["mode"] == "count" else _timer(l2_bytes, request["budget_s"])
@@ -139,6 +142,12 @@ def _counter(l2_bytes: int) -> Callable[[Trial, int], Mapping[str, Any]]:
         return {}
 
     return run
+
+
+def _no_gpu(built_for: str | None) -> str:
+    if built_for is None:
+        return "the torch that is installed was built without CUDA"
+    return f"torch, built for CUDA {built_for}, finds no GPU or no driver; nvidia-smi says more"
 
 
 def _version(package: str) -> str | None:

@@ -10,9 +10,11 @@ from typing import Any
 
 import torch
 
+from memwall.units import KILO, MEGA
 from memwall.verify.case import Launch
 
 WARM_UP_S = 0.1
+SHORTEST_S = 0.000001
 REPLAY_S = 0.004
 """A replay lasts at least so long, so that starting it does not count."""
 MOST_LAUNCHES, FEWEST_REPLAYS, MOST_REPLAYS = 2000, 5, 200
@@ -45,8 +47,7 @@ def timed(launches: Sequence[Launch], budget_s: float) -> dict[str, Any]:
     state = _state()  # read while the queue is still running
     torch.cuda.synchronize()
     each = sorted(a.elapsed_time(b) / count for a, b in pairwise(marks))
-    milli = 0.001
-    percentiles = {f"p{p}_s": each[min(len(each) - 1, len(each) * p // 100)] * milli for p in (20, 50, 80)}
+    percentiles = {f"p{p}_s": each[min(len(each) - 1, len(each) * p // 100)] / KILO for p in (20, 50, 80)}
     return {
         **percentiles,
         "launches": count,
@@ -81,20 +82,16 @@ def _elapsed_s(run: Any) -> float:
     run()
     stop.record()
     torch.cuda.synchronize()
-    milli = 0.001
-    return max(float(start.elapsed_time(stop)) * milli, milli * milli)
+    return max(float(start.elapsed_time(stop)) / KILO, SHORTEST_S)  # events count milliseconds
 
 
 def _state() -> dict[str, Any]:
     """Clock, power and temperature, where the driver's library is there to tell them."""
-    found: dict[str, Any] = {}
-    for key, read in (
-        ("sm_mhz", torch.cuda.clock_rate),
-        ("power_mw", torch.cuda.power_draw),
-        ("celsius", torch.cuda.temperature),
-    ):
-        try:
-            found[key] = read()
-        except (RuntimeError, ImportError, AttributeError):
-            found[key] = None
-    return found
+    try:
+        return {
+            "sm_hz": torch.cuda.clock_rate() * MEGA,
+            "power_w": torch.cuda.power_draw() / KILO,
+            "celsius": torch.cuda.temperature(),
+        }
+    except (RuntimeError, ImportError, AttributeError):
+        return {}
