@@ -63,11 +63,14 @@ class Row(NamedTuple):
         return "within" if self.prediction.judged else "reference"
 
     def _ratio(self, side: str, counter: str) -> float | None:
+        """Counted / predicted; of reads that may be more, 1 between the least and the most."""
         if self.outcome.counters is None or self.prediction is None:
             return None
-        predicted = getattr(self.prediction.dram, side)
-        share = predicted / self.prediction.dram.total_bytes
-        return getattr(self.outcome.counters, counter) / predicted if share >= _SMALL_SHARE else None
+        least = getattr(self.prediction.dram, side)
+        most = self.prediction.most_read_bytes if side == "read_bytes" else least
+        counted: int = getattr(self.outcome.counters, counter)
+        share = least / self.prediction.dram.total_bytes
+        return counted / min(max(counted, least), most) if share >= _SMALL_SHARE else None
 
     def _time_faults(self) -> Iterable[str]:
         if self.of_bound is not None and self.of_bound > 1 + BOUND_SLACK:

@@ -12,11 +12,13 @@ import json
 import os
 import sys
 from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 from math import ceil
 from typing import Any
 
+import memwall
 from memwall.verify.case import Tensors, Trial, irregular, trial_of
 from memwall.verify.kernels.table import place_of
 
@@ -62,6 +64,8 @@ def machine() -> dict[str, Any]:
 
     gpu = torch.cuda.get_device_properties(0)
     return {
+        "date": datetime.now(UTC).date().isoformat(),
+        "memwall": memwall.__version__,
         "gpu_name": gpu.name,
         "units": gpu.multi_processor_count,
         "l2_bytes": gpu.L2_cache_size,

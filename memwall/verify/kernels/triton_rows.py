@@ -9,7 +9,7 @@ import triton.language as tl
 
 from memwall.verify.case import Launch, Tensors, Trial
 
-EPSILON = 1e-5
+EPSILON = 0.00001
 
 
 @triton.jit
