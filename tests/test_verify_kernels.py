@@ -56,6 +56,53 @@ def test_every_triton_kernel_is_right_under_the_interpreter() -> None:
     assert wrong == []
 
 
+COMPILES = """
+import sys, triton
+from triton.backends.compiler import GPUTarget
+from triton.compiler import ASTSource
+from memwall.verify.kernels import (
+    counting, standard, triton_attention, triton_decode, triton_gemm, triton_gemv, triton_rows
+)
+HALVES = {"w", "x", "y", "q", "k", "v", "o", "a", "b", "c", "s", "p", "h", "weight", "bias", "residual"}
+SUMS = {"partial", "log_sums"}
+CONSTANTS = {"block_m": 16, "block_k": 64, "block": 2048, "block_q": 128, "head_dim": 64, "causal": True,
+             "padded": 16, "tile_m": 128, "tile_n": 128, "tile_k": 64, "group": 8}
+found = 0
+for module in (counting, standard, triton_attention, triton_decode, triton_gemm, triton_gemv, triton_rows):
+    for name, kernel in vars(module).items():
+        if not name.endswith("kernel") and name != "memwall_flush":
+            continue
+        constant = {p.name for p in kernel.params if p.is_constexpr}
+        integers = {"k"} if "gemm" in name or "gemv" in name else set()
+        def kind(arg):
+            if arg in constant:
+                return "constexpr"
+            if arg in HALVES - integers:
+                return "*bf16"
+            return "*fp32" if arg in SUMS else "fp32" if arg in ("scale", "epsilon") else "i32"
+        signature = {arg: kind(arg) for arg in kernel.arg_names}
+        constants = {(kernel.arg_names.index(arg),): CONSTANTS[arg] for arg in constant}
+        source = ASTSource(fn=kernel, signature=signature, constexprs=constants)
+        triton.compile(source, target=GPUTarget("cuda", 90, 32), options={"num_warps": 8})
+        found += 1
+print(found)
+"""
+
+
+@pytest.mark.skipif(bool(MISSING), reason=f"not installed: {', '.join(MISSING)}")
+def test_every_triton_kernel_compiles_for_a_gpu_that_is_not_here(tmp_path: Path) -> None:
+    """The interpreter runs Python that the compiler refuses."""
+    path = tmp_path / "compiles.py"
+    path.write_text(COMPILES, encoding="utf-8")
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "TRITON_CACHE_DIR": str(tmp_path)}
+    environment.pop("TRITON_INTERPRET", None)
+    run = subprocess.run(
+        [sys.executable, str(path)], env=environment, capture_output=True, text=True, check=False
+    )
+    assert run.returncode == 0, run.stderr
+    assert int(run.stdout) == 13
+
+
 def test_the_libraries_are_imported_by_the_kernels_alone() -> None:
     importers = {
         path.relative_to(ROOT / "memwall").as_posix()

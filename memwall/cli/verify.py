@@ -37,6 +37,7 @@ Examples:
   memwall verify --op gemv --m 8192 --k 8192 --counters
   memwall verify --counters --record my-gpu.json
   memwall verify --replay my-gpu.json
+  memwall verify --replay h200 --op attention
   memwall verify --backend numpy
 
 \b
@@ -59,7 +60,7 @@ Exit code 0: all as predicted. 1: not. 5: it cannot run here.
 @click.option("--seed", type=Count(), default="1", help="of the random inputs; default 1")
 @click.option("--l2-bytes", type=Count(), help="with --backend numpy: an L2 before main memory")
 @click.option("--record", metavar="FILE", help="keep what was measured, whole after every kernel")
-@click.option("--replay", metavar="FILE", help="judge a record again, without a GPU")
+@click.option("--replay", metavar="FILE|GPU", help="judge a record again, yours or a shipped one: no GPU")
 @output_options
 def command(op: str | None, backend: str, replay: str | None, **options: Any) -> int:
     """Real kernels on this GPU: their time and bytes against the prediction."""
@@ -67,7 +68,7 @@ def command(op: str | None, backend: str, replay: str | None, **options: Any) ->
     _check_alone(backend, op, replay, options)
     if backend == "numpy":
         return _count(output, options["l2_bytes"] or 0)
-    report = _replayed(replay, options["gpu"]) if replay else _run(op, options)
+    report = _replayed(replay, op, options["gpu"]) if replay else _run(op, options)
     from memwall.render import verify as view
 
     rows = view.rows if output.format == "csv" else lambda report: [view.record(report)]
@@ -85,9 +86,8 @@ def _check_alone(backend: str, op: str | None, replay: str | None, options: Mapp
 
     of_a_run = ("impl", "dtype", "causal", "counters", "warm", "record", *DIMS)
     given = [name for name in of_a_run if options[name] not in (None, False)]
-    given = ["op", *given] if op else given
-    if backend == "numpy" and (given or replay or options["gpu"]):
-        first = (given or (["replay"] if replay else ["gpu"]))[0]
+    if backend == "numpy" and (op or given or replay or options["gpu"]):
+        first = "op" if op else (given or (["replay"] if replay else ["gpu"]))[0]
         raise UsageError(f"--backend numpy counts a fixed list: it takes no --{flag(first)}", "Leave it out")
     if options["l2_bytes"] and backend != "numpy":
         raise UsageError("--l2-bytes is an L2 of the counting run", "Add --backend numpy")
@@ -104,12 +104,16 @@ def _count(output: Output, l2_bytes: int) -> int:
     return 0 if all(each.exact for each in counted) else 1
 
 
-def _replayed(path: str, gpu: str | None) -> Verification:
+def _replayed(name: str, op: str | None, gpu: str | None) -> Verification:
+    """A record judged again, or the trials of one operator in it."""
+    from memwall.ops import registry
     from memwall.verify import record
     from memwall.verify.judge import verify
 
-    kept = record.read(path)
-    return verify(hardware.load(gpu or kept.gpu), kept.machine, kept.outcomes, kept.notes)
+    kept = record.find(name)
+    wanted = registry.find(op).name if op else None
+    outcomes = [outcome for outcome in kept.outcomes if wanted in (None, outcome.trial.op)]
+    return verify(hardware.load(gpu or kept.gpu), kept.machine, outcomes, kept.notes)
 
 
 def _run(op: str | None, options: dict[str, Any]) -> Verification:

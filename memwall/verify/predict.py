@@ -38,6 +38,9 @@ TILED = Band(0.20, "tiles re-read through L2")
 BOUND_SLACK = 0.02
 """A clock and a bandwidth are known no better: a bound beaten by more is a wrong bound."""
 
+_HALVED_L2 = ("GA100", "GH100")
+"""Chips whose L2 is known to be in two partitions, each beside its half of the compute units."""
+
 _REFERENCES = frozenset(
     f"library.{name}"
     for name in ("gemm", "gemv", "batched_gemm", "rmsnorm", "layernorm", "softmax", "flash2", "cudnn")
@@ -122,9 +125,15 @@ def _dram(trial: Trial, work: Work, device: Device) -> Traffic:
         tile = blocks.GEMM
         return l2.tiled_gemm_dram(
             dims["m"], dims["n"], dims["k"], tile.tile_m, tile.tile_n, tile.group, device.units,
-            device.l2_bytes / 2, element, element,
+            _kept_bytes(device), element, element,
         )  # fmt: skip
     return Traffic(work.read_bytes, work.written_bytes)
+
+
+def _kept_bytes(device: Device) -> float:
+    """What L2 keeps of data that the whole GPU reads [B]: half, where each half of it has its own copy."""
+    whole = device.l2_bytes or 0.0
+    return whole / 2 if device.data.get("chip") in _HALVED_L2 else whole
 
 
 def _most_read_bytes(trial: Trial, device: Device) -> int:
@@ -134,7 +143,7 @@ def _most_read_bytes(trial: Trial, device: Device) -> int:
     sizes = blocks.flash_blocks(dims["head_dim"])
     most = l2.flash2_dram(
         dims["batch"] * dims["heads"], dims["heads"] // dims["kv_heads"], dims["seq_q"], dims["seq_kv"],
-        dims["head_dim"], sizes.block_q, device.units, device.l2_bytes / 2, find_dtype(trial.dtype).bits // 8,
+        dims["head_dim"], sizes.block_q, device.units, _kept_bytes(device), find_dtype(trial.dtype).bits // 8,
     )  # fmt: skip
     return int(most.read_bytes)
 
@@ -146,8 +155,10 @@ def _in_step(trial: Trial, device: Device) -> bool:
     16384^3, 145 MB a wave, an H200 read 1.59 times the model's bytes in tiles of 256 x 128, and 1.00 times
     in tiles of 128 x 256.
     """
-    if trial.kernel != "triton.gemm" or not (device.l2_bytes and device.units):
+    if trial.kernel != "triton.gemm":
         return True
+    if not (device.l2_bytes and device.units):
+        return False
     tile, rows = blocks.GEMM, blocks.GEMM.group
     panels = rows * tile.tile_m + device.units / rows * tile.tile_n
     wave_bytes = panels * trial.dims["k"] * find_dtype(trial.dtype).bits / 8
