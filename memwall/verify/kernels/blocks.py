@@ -10,7 +10,7 @@ from typing import NamedTuple
 from memwall.maths import ceil_div
 
 GEMV_BLOCK_M, GEMV_BLOCK_K = 16, 256
-DECODE_BLOCK_K = 64
+DECODE_BLOCK_K = 32
 _PROGRAMS_PER_UNIT = 4
 _MOST_SPLITS = 128  # their partial results of a head are combined by one program
 
