@@ -6,7 +6,7 @@ import pytest
 
 from memwall.catalog import MODELS
 from memwall.errors import NotAvailable, UnknownName
-from memwall.models.model import load
+from memwall.models.load import load
 from memwall.models.parameters import count
 
 NAMES = MODELS.names()

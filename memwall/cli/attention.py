@@ -19,7 +19,7 @@ from memwall.cli.options import (
     set_option,
     shape_options,
 )
-from memwall.models.model import load
+from memwall.models.load import load
 from memwall.reports.attention import attention
 
 EPILOG = """\b

@@ -9,7 +9,7 @@ import click
 from memwall.catalog import MODELS
 from memwall.cli.options import MODEL, output_options
 from memwall.cli.output import Output, emit, listed, write_yaml
-from memwall.models import model as models
+from memwall.models import load as models
 
 EPILOG = """\b
 Examples:
