@@ -54,8 +54,8 @@ def from_entry(entry: Entry) -> Model:
     """The model of a YAML file; a user's own is checked first, against the schema and its own total."""
     if not entry.user:
         return _model(entry)
-    from memwall.schema.base import validate
     from memwall.models.schema import ModelFile
+    from memwall.schema.base import validate
 
     validate(ModelFile, entry.text, entry.where)
     model = _model(entry)
