@@ -81,6 +81,8 @@ class Model(NamedTuple):
     towers: tuple[Tower, ...] = ()
     storage: Storage | None = None
     """The checkpoint's own format; None: 16 bits throughout."""
+    checkpoint_bytes: int | None = None
+    """What the tensors of its weights' files hold, where these lie beside its config."""
     context: int | None = None
     """The longest sequence it was made for."""
     parameters_published: int | None = None
