@@ -17,6 +17,8 @@ def config_path(name: str) -> str | None:
     if os.path.isdir(name):
         return _in_folder(name)
     if not name.endswith(".json"):
+        if name.startswith((os.sep, ".", "~")) and not os.path.exists(name):
+            raise FileError(f"{shown(name, 120)}: no such file or folder", "Name a config.json or its folder")
         return None
     if os.path.basename(name) == "model_index.json":
         raise _pipeline(name)

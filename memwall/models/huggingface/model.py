@@ -12,7 +12,7 @@ from memwall.models.huggingface import keys, quantisation, safetensors
 from memwall.models.huggingface.config import Config, ConfigFile
 from memwall.models.huggingface.defaults import defaults_of
 from memwall.models.huggingface.families import find
-from memwall.models.model import Model
+from memwall.models.model import UNREAD, Model
 from memwall.units import MEBI
 
 
@@ -32,7 +32,7 @@ def read(path: str) -> Model:
         model = quantisation.skip(model._replace(storage=found.storage), found.skipped)
     _check_spelling(c)
     name, title = _names(path, c)
-    model = model._replace(name=name, title=title, notes=tuple(_notes(c)))
+    model = model._replace(name=name, title=title, notes=(*_limits(c, model), *_notes(c)))
     return safetensors.beside(model, os.path.dirname(path))
 
 
@@ -95,6 +95,15 @@ def _check_spelling(c: Config) -> None:
             raise where.wrong(key, "is not a key of this architecture", f"Did you mean '{meant}'?")
 
 
+def _limits(c: Config, model: Model) -> list[str]:
+    """What the numbers leave out."""
+    notes = [] if model.decodes else ["encoder only: no KV cache, no decode phase"]
+    extra = next((each.data.get("num_nextn_predict_layers") for each in (c, *c.inners)), None)
+    if extra:
+        notes.append(f"num_nextn_predict_layers {extra}: the multi-token-prediction module is not counted")
+    return notes
+
+
 def _notes(c: Config) -> list[str]:
     notes = list(c.notes)
     for inner in c.inners:
@@ -106,7 +115,7 @@ def _notes(c: Config) -> list[str]:
     unknown = [key for _, key in keys.unread(c)]
     sizing = [key for key in unknown if keys.structural(key)]
     if sizing:
-        notes.append(f"not read, may change the answer: {', '.join(sizing)}")
+        notes.append(f"{UNREAD}: {', '.join(sizing)}")
     rest = [key for key in unknown if key not in sizing]
     if rest:
         notes.append(f"not read: {', '.join(rest)}")

@@ -7,10 +7,9 @@ from memwall.models.huggingface.config import Config
 from memwall.models.huggingface.parts import layer_count
 
 _WINDOWED = ("sliding_attention", "chunked_attention", "sliding", "local")
-_KINDS = frozenset(
-    (*_WINDOWED, "full_attention", "attention", "global", "indexed_attention", "hybrid", "mlp", "moe")
-    + ("linear_attention", "mamba", "mamba2", "conv", "recurrent")
-)
+_STATEFUL = ("linear_attention", "mamba", "mamba2", "conv", "recurrent")
+_OTHERS = ("full_attention", "attention", "global", "indexed_attention", "hybrid", "mlp", "moe")
+_KINDS = frozenset({*_WINDOWED, *_STATEFUL, *_OTHERS})
 """Every word that layer_types has in a published config."""
 
 
