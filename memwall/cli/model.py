@@ -28,7 +28,7 @@ Examples:
 SHOW_EPILOG = """\b
 Examples:
   memwall model show llama3-70b
-  memwall model show path/to/config.json --json
+  memwall model show config.json --json
   memwall model show llama3-70b --yaml > my-model.yaml
 """
 
