@@ -17,7 +17,7 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:
     from memwall.errors import MemwallError as MemwallError
     from memwall.hardware import load as gpu
-    from memwall.models.model import load as model
+    from memwall.models.load import load as model
     from memwall.reports.attention import attention as attention
     from memwall.reports.roofline import roofline as roofline
 
@@ -25,7 +25,7 @@ _PUBLIC = {
     "roofline": ("memwall.reports.roofline", "roofline"),
     "attention": ("memwall.reports.attention", "attention"),
     "gpu": ("memwall.hardware", "load"),
-    "model": ("memwall.models.model", "load"),
+    "model": ("memwall.models.load", "load"),
     "MemwallError": ("memwall.errors", "MemwallError"),
 }
 

@@ -7,7 +7,8 @@ A format is stored as `bits` an element plus, for block-scaled formats, `scale_b
 
 Sources: OCP Microscaling Formats v1.0 (mx*: E8M0 scale per 32); NVIDIA's NVFP4 (E4M3 scale per 16);
 GPTQ/AWQ checkpoints (int4-gN: 16-bit scale a group, `-zp` with 4-bit zero points); GGML (q8_0, q4_0:
-16-bit scale per 32).
+16-bit scale per 32); DeepSeek-V3's report, arXiv:2412.19437, section 3.3.2 (fp8-128x128: a 32-bit scale
+a square).
 """
 
 from __future__ import annotations
@@ -26,11 +27,13 @@ class Dtype(NamedTuple):
     engine: str | None  # the peak it computes at; None: storage only
     scale_bits: int = 0
     block: int = 1
+    block_rows: int = 1
+    """Rows that share a scale; above one, a block is a rectangle of the matrix."""
 
     @property
     def bits_per_element(self) -> float:
         """Stored bits an element in a row that the block divides [bit]."""
-        return self.bits + self.scale_bits / self.block
+        return self.bits + self.scale_bits / (self.block * self.block_rows)
 
 
 _FORMATS = (
@@ -48,6 +51,7 @@ _FORMATS = (
     Dtype("mxfp4", 4, "mxfp4", 8, 32),
     Dtype("mxfp6", 6, None, 8, 32),  # no file has a peak for block-scaled 6- and 8-bit floats yet
     Dtype("mxfp8", 8, None, 8, 32),
+    Dtype("fp8-128x128", 8, None, 32, 128, 128),
     Dtype("int4-g32", 4, None, 16, 32),
     Dtype("int4-g64", 4, None, 16, 64),
     Dtype("int4-g128", 4, None, 16, 128),
@@ -101,7 +105,8 @@ def find(name: str) -> Dtype:
 def bytes_of(shape: tuple[Count, ...], dtype: Dtype) -> Count:
     """Stored bytes of a dense tensor, scales included.
 
-        ceil(elements * bits / 8) + ceil(rows * ceil(cols / block) * scale_bits / 8)
+        ceil(elements * bits / 8) + ceil(scales * scale_bits / 8)
+        scales = rows * ceil(cols / block), or ceil(rows / block_rows) * ceil(cols / block) a matrix
 
     Args:
         shape: the dimensions, the blocked one last.
@@ -112,13 +117,18 @@ def bytes_of(shape: tuple[Count, ...], dtype: Dtype) -> Count:
     >>> bytes_of((4096, 4096), find("int4-g128"))  # 4.125 bits an element
     8650752
     """
-    rows: Count = 1
+    elements, scales = shape[-1], ceil_div(shape[-1], dtype.block)
     for dimension in shape[:-1]:
-        rows = rows * dimension
-    payload = _whole_bytes(rows * shape[-1], dtype.bits)
+        elements, scales = elements * dimension, scales * dimension
+    payload = _whole_bytes(elements, dtype.bits)
     if not dtype.scale_bits:
         return payload
-    return payload + _whole_bytes(rows * ceil_div(shape[-1], dtype.block), dtype.scale_bits)
+    if dtype.block_rows > 1:
+        *outer, rows, cols = (1, *shape)
+        scales = ceil_div(rows, dtype.block_rows) * ceil_div(cols, dtype.block)
+        for dimension in outer:
+            scales = scales * dimension
+    return payload + _whole_bytes(scales, dtype.scale_bits)
 
 
 def _whole_bytes(elements: Count, bits: int) -> Count:

@@ -12,8 +12,8 @@ import memwall
 from memwall.dtypes import precision
 from memwall.errors import NotPublished, UnknownName, UnsupportedDtype, UsageError
 from memwall.hardware import load
-from memwall.models.model import LatentAttention
-from memwall.models.model import load as load_model
+from memwall.models.attentions import LatentAttention
+from memwall.models.load import load as load_model
 from memwall.models.passes import Tokens, attention_layers, attention_program
 from memwall.ops.attention import FLASH, attention, mla, needed_keys, visible_pairs
 from memwall.program import fuse, kernel_work
@@ -184,9 +184,10 @@ def test_a_model_s_prefill_is_what_an_independent_program_computed(name: str) ->
 def test_a_token_adds_to_the_cache_what_an_independent_program_computed(name: str) -> None:
     model = load_model(name)
     *_, growth, everything = PREFILL[name]
-    per_layer = [(layers.attention.cached_elements * 2, layers) for layers in model.layers]
-    assert sum(size * layers.repeats for size, layers in per_layer) == everything
-    assert sum(size * layers.repeats for size, layers in per_layer if not layers.attention.window) == growth
+    layers = attention_layers(model)
+    assert sum(each.repeats * each.attention.cached_elements * 2 for each in layers) == everything
+    full = [each for each in layers if not each.attention.window]
+    assert sum(each.repeats * each.attention.cached_elements * 2 for each in full) == growth
 
 
 @pytest.mark.parametrize("name", PREFILL)
@@ -226,7 +227,7 @@ def test_a_model_s_attention_is_its_layers_one_by_one(name: str, seq: dict[str, 
     queries, keys = seq.get("seq_q", seq.get("seq", 0)), seq.get("seq_kv", seq.get("seq", 0))
     for impl, cost in (("flash", result.flash), ("standard", result.standard)):
         flops = traffic = 0
-        for group in model.layers:
+        for group in attention_layers(model):
             for _ in range(group.repeats):
                 # with tokens in the cache, a latent is best met as it is, for the few queries here
                 absorbed = isinstance(group.attention, LatentAttention) and queries < keys

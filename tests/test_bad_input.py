@@ -396,7 +396,7 @@ FILES = [
     model("heads not divisible", "kv_heads: 8", "kv_heads: 5", "bad.yaml:8:", "5 KV heads", "32 heads"),
     model("attention kind", "kind: grouped", "kind: sparse", "bad.yaml:8:", "sparse", "grouped, latent"),
     model("attention kind missing", "kind: grouped, ", "", "bad.yaml:8:", "kind"),
-    model("mlp kind", "kind: gated", "kind: dense", "bad.yaml:9:", "dense", "gated, experts"),
+    model("mlp kind", "kind: gated", "kind: dense", "bad.yaml:9:", "dense", "gated, plain, experts"),
     model("no layers", MODEL[MODEL.index("layers") : MODEL.index("source")], "layers: []\n", "layers"),
     model("fractional width", "11008", "11008.5", "bad.yaml:9:", "a whole number"),
     model("zero layers", "count: 32", "count: 0", "bad.yaml:7:", "greater than 0"),
@@ -406,8 +406,8 @@ FILES = [
     Mistake(
         "config.json",
         "attention --model config.json --seq 8",
-        4,
-        ("config.json", "memwall model show llama3-70b --yaml"),
+        3,
+        ("config.json:1", "model_type is missing"),
         {"config.json": "{}"},
     ),
     Mistake(

@@ -31,6 +31,7 @@ BITS = {
     "mxfp4": 4.25,  # 4 + 8/32
     "mxfp6": 6.25,  # 6 + 8/32
     "mxfp8": 8.25,  # 8 + 8/32
+    "fp8-128x128": 8 + 32 / 128**2,
     "int4-g32": 4.5,  # 4 + 16/32
     "int4-g64": 4.25,  # 4 + 16/64
     "int4-g128": 4.125,  # 4 + 16/128
@@ -81,6 +82,9 @@ def test_every_format_is_in_the_table_above() -> None:
         ((1, 32), "mxfp6", 25),  # 24 + 1
         ((1, 5), "mxfp6", 5),  # 30 bits -> 4, and a scale
         ((2, 32), "mxfp8", 66),
+        ((7168, 7168), "fp8-128x128", 7168**2 + 56 * 56 * 4),
+        ((576, 7168), "fp8-128x128", 576 * 7168 + 5 * 56 * 4),  # 4.5 squares high: five rows of scales
+        ((3, 129, 1), "fp8-128x128", 3 * 129 + 3 * 2 * 4),  # each matrix has its own
         ((5,), "nvfp4", 4),  # 20 bits -> 3, and a scale
         ((2, 3, 4, 16), "nvfp4", 216),  # 24 rows of 8 + 1 bytes
         ((2**21, 2**21), "fp64", 2**45),
@@ -97,10 +101,11 @@ SHAPES = st.lists(st.integers(1, 300), min_size=1, max_size=4).map(tuple)
 @given(SHAPES, FORMATS)
 @QUICK
 def test_bytes_are_the_rows_blocks_counted_one_by_one(shape: tuple[int, ...], dtype: Dtype) -> None:
-    rows, cols = math.prod(shape[:-1]), shape[-1]
-    blocks = sum(1 for start in range(0, cols, dtype.block)) if dtype.scale_bits else 0
-    payload = math.ceil(Fraction(rows * cols * dtype.bits, 8))
-    scales = math.ceil(Fraction(rows * blocks * dtype.scale_bits, 8))
+    *outer, rows, cols = (1, *shape)
+    across = len(range(0, cols, dtype.block)) if dtype.scale_bits else 0
+    blocks = math.prod(outer) * len(range(0, rows, dtype.block_rows)) * across
+    payload = math.ceil(Fraction(math.prod(shape) * dtype.bits, 8))
+    scales = math.ceil(Fraction(blocks * dtype.scale_bits, 8))
     assert bytes_of(shape, dtype) == payload + scales
 
 
@@ -109,8 +114,9 @@ def test_bytes_are_the_rows_blocks_counted_one_by_one(shape: tuple[int, ...], dt
 def test_bytes_are_at_least_the_format_s_bits_an_element(shape: tuple[int, ...], dtype: Dtype) -> None:
     elements = math.prod(shape)
     assert bytes_of(shape, dtype) >= elements * dtype.bits_per_element / 8
-    even = (*shape, dtype.block)  # rows that the block divides: exact up to one byte of payload and scales
-    assert bytes_of(even, dtype) <= elements * dtype.block * dtype.bits_per_element / 8 + 2
+    # rows and columns that the block divides: exact up to one byte of payload and one of scales
+    even = (*shape, dtype.block_rows, dtype.block)
+    assert bytes_of(even, dtype) <= math.prod(even) * dtype.bits_per_element / 8 + 2
 
 
 @pytest.mark.parametrize(

@@ -1,124 +1,98 @@
-"""A model: groups of equal layers, each an attention and an MLP, between an embedding and a head.
+"""A model: groups of equal layers, each made of parts, between an embedding and a head.
 
-Architectures are data: a layer names the kind of its attention and of its MLP and their
-dimensions, so a new model is a new file of configs/models/, not a branch in the code.
+Architectures are data: a layer names the kind of its attention, recurrence and MLP and their dimensions, so
+a new model is a new file of configs/models/, and a new family of Hugging Face configs is a few lines that
+say which keys those dimensions come from. No branch of the code knows a model's name.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from memwall import yamlfile
-from memwall.catalog import MODELS, Entry
-from memwall.constant import Constant, kind_and_text
-from memwall.errors import FileError, NotAvailable
+from memwall.constant import Constant
+from memwall.dtypes import Dtype
+from memwall.models.attentions import Attention, GroupedAttention
+from memwall.models.mlps import Mlp
+from memwall.models.recurrences import Recurrence
+from memwall.models.weights import Weight
 
-
-class GroupedAttention(NamedTuple):
-    """Attention with heads of K and V shared by groups of query heads (MHA, GQA, MQA)."""
-
-    heads: int
-    kv_heads: int
-    head_dim: int
-    window: int | None = None
-    """Keys that a query sees; None for all."""
-    qkv_bias: bool = False
-    output_bias: bool = False
-    qk_norm: bool = False
-    """A norm over each head of Q and K, with head_dim weights."""
-    sinks: bool = False
-    """One learned score a head that no key answers (gpt-oss)."""
-
-    @property
-    def head_dim_v(self) -> int:
-        """Elements of a value head."""
-        return self.head_dim
-
-    @property
-    def cached_elements(self) -> int:
-        """Elements that one token adds to the cache of one layer: K and V."""
-        return 2 * self.kv_heads * self.head_dim
-
-
-class LatentAttention(NamedTuple):
-    """Multi-head latent attention: one compressed vector a token serves every head as K and V."""
-
-    heads: int
-    q_lora_rank: int | None
-    kv_lora_rank: int
-    qk_nope_head_dim: int
-    qk_rope_head_dim: int
-    v_head_dim: int
-    window: int | None = None
-
-    @property
-    def kv_heads(self) -> int:
-        """Un-absorbed, as in prefill, every head has its own K and V."""
-        return self.heads
-
-    @property
-    def head_dim(self) -> int:
-        """Elements of a query and key head, un-absorbed."""
-        return self.qk_nope_head_dim + self.qk_rope_head_dim
-
-    @property
-    def head_dim_v(self) -> int:
-        """Elements of a value head, un-absorbed."""
-        return self.v_head_dim
-
-    @property
-    def cached_elements(self) -> int:
-        """Elements that one token adds to the cache of one layer: the latent and the rotary part."""
-        return self.kv_lora_rank + self.qk_rope_head_dim
-
-
-class GatedMlp(NamedTuple):
-    """gate and up, an activation, down: three matrices."""
-
-    width: int
-
-
-class Experts(NamedTuple):
-    """A router over gated MLPs, with or without a shared one."""
-
-    experts: int
-    experts_per_token: int
-    width: int
-    shared_width: int = 0
-    router_bias: bool = False
-    bias: bool = False
-    """Biases on gate, up and down of each expert (gpt-oss)."""
-
-
-Attention = GroupedAttention | LatentAttention
-Mlp = GatedMlp | Experts
-
-_ATTENTIONS = {"grouped": GroupedAttention, "latent": LatentAttention}
-_MLPS = {"gated": GatedMlp, "experts": Experts}
+UNREAD = "not read, may change the answer"
+"""How a note begins that its user must see, whatever is asked of the model."""
 
 
 class Layers(NamedTuple):
     """So many equal layers."""
 
     repeats: int
-    attention: Attention
-    mlp: Mlp
+    attention: Attention | None = None
+    mlps: tuple[Mlp, ...] = ()
+    """One, none, or several beside each other."""
+    recurrence: Recurrence | None = None
+    """Instead of attention, or beside it (Falcon-H1)."""
+    cross: GroupedAttention | None = None
+    """Attention to an encoder's tokens."""
+    norms: int = 2
+    """Norms of hidden_size weights."""
+    extras: tuple[Weight, ...] = ()
+    """Weights of no kind above."""
+    unquantised: frozenset[str] = frozenset()
+    """Linear weights that the checkpoint keeps at 16 bits, by module: self_attn.o_proj."""
+
+
+class Tower(NamedTuple):
+    """An encoder of images or sound in front of a language model, with its projector."""
+
+    name: str
+    layers: tuple[Layers, ...]
+    hidden_size: int
+    weights: tuple[Weight, ...]
+    """Those outside the layers."""
+    norm_bias: bool = True
+
+
+class Storage(NamedTuple):
+    """How a checkpoint stores its weights: linear layers in one format, everything else in 16 bits."""
+
+    scheme: str
+    linear: Dtype
+    head: bool = False
+    """Whether the head is quantised with the linear layers."""
 
 
 class Model(NamedTuple):
-    """A decoder-only language model."""
+    """A language model: decoder-only, encoder-only, or an encoder and a decoder."""
 
     name: str
     title: str
     hidden_size: int
     vocab_size: int
     tied_embeddings: bool
-    norms_per_layer: int
     layers: tuple[Layers, ...]
+    norm_bias: bool = False
+    final_norm: bool = True
+    embedding_size: int | None = None
+    """Elements of a row of the embedding where they are not hidden_size (OPT-350m)."""
+    head: bool = True
+    """Whether tokens are predicted; False for a bare encoder."""
+    head_bias: bool = False
+    extras: tuple[Weight, ...] = ()
+    """Weights outside the layers: position tables, projections."""
+    encoder: tuple[Layers, ...] = ()
+    """Layers that read the whole input at once, before the decoder."""
+    decodes: bool = True
+    """Whether it generates, token by token; False for an encoder alone."""
+    towers: tuple[Tower, ...] = ()
+    storage: Storage | None = None
+    """The checkpoint's own format; None: 16 bits throughout."""
+    checkpoint_bytes: int | None = None
+    """What the tensors of its weights' files hold, where these lie beside its config."""
+    context: int | None = None
+    """The longest sequence it was made for."""
     parameters_published: int | None = None
     sources: tuple[Constant, ...] = ()
     """Where its dimensions come from."""
+    notes: tuple[str, ...] = ()
+    """What its reader should know: keys not read, what is assumed."""
 
     @property
     def doubt(self) -> Constant | None:
@@ -126,76 +100,16 @@ class Model(NamedTuple):
         return next((source for source in self.sources if source.weak), None)
 
     @property
+    def warnings(self) -> tuple[str, ...]:
+        """The notes that may make any answer wrong."""
+        return tuple(note for note in self.notes if note.startswith(UNREAD))
+
+    @property
     def layer_count(self) -> int:
-        """All layers."""
-        return sum(group.repeats for group in self.layers)
+        """All layers; of an encoder and a decoder, both."""
+        return sum(group.repeats for group in (*self.encoder, *self.layers))
 
-
-def load(name: str) -> Model:
-    """The model of that name, alias or file.
-
-    Raises:
-        UnknownName, FileError: as they say.
-        NotAvailable: a Hugging Face config.json, which is not read yet.
-    """
-    if name.endswith(".json"):
-        raise NotAvailable(
-            f"{name}: Hugging Face config files are not read yet",
-            "Write its dimensions as YAML: memwall model show llama3-70b --yaml > my-model.yaml",
-        )
-    return from_entry(MODELS.find(name))
-
-
-def from_entry(entry: Entry) -> Model:
-    """The model of a file; a user's own is checked first, against the schema and its own total."""
-    if not entry.user:
-        return _model(entry)
-    from memwall.schema.base import validate
-    from memwall.schema.model import ModelFile
-
-    validate(ModelFile, entry.text, entry.where)
-    model = _model(entry)
-    _check_parameters(model, entry)
-    return model
-
-
-def _check_parameters(model: Model, entry: Entry) -> None:
-    """The stated total, where there is one, must be that of the dimensions."""
-    from memwall.models.parameters import count  # which counts these types
-
-    total, stated = count(model).total, model.parameters_published
-    if stated not in (None, total):
-        line = yamlfile.line_of(entry.text, ("parameters",))
-        raise FileError(
-            f"{entry.where}:{line}: parameters is {stated}, but the dimensions make {total}",
-            "Correct the one that is wrong, or leave parameters out",
-        )
-
-
-def _model(entry: Entry) -> Model:
-    data = yamlfile.parse(entry.text, entry.where)
-    return Model(
-        name=data["name"],
-        title=data["title"],
-        hidden_size=data["hidden_size"],
-        vocab_size=data["vocab_size"],
-        tied_embeddings=data["tied_embeddings"],
-        norms_per_layer=data.get("norms_per_layer", 2),
-        layers=tuple(_layers(group) for group in data["layers"]),
-        parameters_published=data.get("parameters"),
-        sources=_sources(data),
-    )
-
-
-def _sources(data: Mapping[str, Any]) -> tuple[Constant, ...]:
-    key = f"model {data['name']}"
-    return tuple(Constant(key, 0, *kind_and_text(entry)) for entry in data["source"])
-
-
-def _layers(group: Mapping[str, Any]) -> Layers:
-    attention, mlp = dict(group["attention"]), dict(group["mlp"])
-    return Layers(
-        group["count"],
-        _ATTENTIONS[attention.pop("kind")](**attention),
-        _MLPS[mlp.pop("kind")](**mlp),
-    )
+    @property
+    def row(self) -> int:
+        """Elements of a row of the embedding and of the head."""
+        return self.embedding_size or self.hidden_size

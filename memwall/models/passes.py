@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from memwall.dtypes import Precision
-from memwall.models.model import Attention, LatentAttention, Model
+from memwall.models.attentions import Attention, LatentAttention
+from memwall.models.model import Model
 from memwall.ops.attention import attention, mla
 from memwall.program import Program
 
@@ -39,7 +40,8 @@ def attention_layers(model: Model) -> tuple[AttentionLayers, ...]:
     """The model's layers by kind of attention, full ones before windowed ones."""
     kinds: dict[Attention, int] = {}
     for group in model.layers:
-        kinds[group.attention] = kinds.get(group.attention, 0) + group.repeats
+        if group.attention is not None:
+            kinds[group.attention] = kinds.get(group.attention, 0) + group.repeats
     layers = [AttentionLayers(repeats, kind) for kind, repeats in kinds.items()]
     return tuple(sorted(layers, key=lambda layer: layer.attention.window is not None))
 

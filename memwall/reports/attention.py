@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, NamedTuple
 from memwall.bound import Bound, bound, kernel_bounds
 from memwall.errors import UsageError
 from memwall.hardware import Device
-from memwall.models.model import LatentAttention, Model
-from memwall.models.model import load as load_model
+from memwall.models.attentions import LatentAttention
+from memwall.models.load import load as load_model
+from memwall.models.model import Model
 from memwall.models.passes import AttentionLayers, Tokens, attention_layers, attention_program, forms
 from memwall.ops import registry
 from memwall.ops.attention import settled_mask

@@ -1,0 +1,87 @@
+"""What a model's weights take in memory: in its checkpoint's own format, or in one asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from memwall.dtypes import Dtype, bytes_of, find
+from memwall.maths import ceil_div
+from memwall.models.inventory import Item, language_items, tower_items
+from memwall.models.model import Model, Storage
+from memwall.models.weights import Weight
+
+PLAIN = find("bf16")
+"""Everything that is not quantised: 2 bytes an element, whatever torch_dtype a file names."""
+
+
+class WeightBytes(NamedTuple):
+    """Stored weights [B]."""
+
+    language: int
+    towers: int
+    quantised_parameters: int
+    """Parameters of the language model in the linear layers' format."""
+
+    @property
+    def total(self) -> int:
+        """All that a GPU must hold."""
+        return self.language + self.towers
+
+
+def storage_of(model: Model, weight_dtype: str | None = None) -> Storage:
+    """The format asked for in the linear layers, else the checkpoint's own, else 16 bits.
+
+    Raises:
+        UnknownName: no such format.
+    """
+    if weight_dtype is None:
+        return model.storage or Storage(PLAIN.name, PLAIN)
+    return Storage(weight_dtype, find(weight_dtype))
+
+
+def weight_bytes(model: Model, storage: Storage | None = None, tensor_parallel: int = 1) -> WeightBytes:
+    """Weights on each of the GPUs that share them [B].
+
+        linear layers           elements x bits / 8, and the scales of their blocks
+        embedding, head, norms, routers, biases, convolutions      2 bytes an element
+
+    Args:
+        model: the model.
+        storage: the linear layers' format; None: the checkpoint's own, and its files' exact size where they
+            lie beside its config and hold no more than the formula.
+        tensor_parallel: GPUs; each weight is cut into as many equal parts as its heads, columns or rows
+            allow, and norms and latent projections stand on every GPU.
+    """
+    chosen = storage or storage_of(model)
+    items = list(language_items(model))
+    quantised = sum(item.parameters for item in items if _covered(item, chosen))
+    tower_parts = [item for tower in model.towers for item in tower_items(tower)]
+    language, towers = _stored(items, chosen, tensor_parallel), _stored(tower_parts, chosen, tensor_parallel)
+    if storage is None and model.checkpoint_bytes:
+        whole = _stored(items, chosen, 1)
+        exact = model.checkpoint_bytes - _stored(tower_parts, chosen, 1)
+        # A checkpoint in 32 bits is loaded in 16, so more than the formula is not taken.
+        language = ceil_div(language * exact, whole) if 0 < exact <= whole else language
+    return WeightBytes(language, towers, quantised if chosen.linear != PLAIN else 0)
+
+
+def item_bytes(item: Item, storage: Storage, tensor_parallel: int = 1) -> int:
+    """One kind of weight, all its repeats, on each GPU [B]."""
+    dtype = storage.linear if _covered(item, storage) else PLAIN
+    return item.repeats * _bytes(item.weight, dtype, tensor_parallel)
+
+
+def _stored(items: Iterable[Item], storage: Storage, tensor_parallel: int) -> int:
+    return sum(item_bytes(item, storage, tensor_parallel) for item in items)
+
+
+def _covered(item: Item, storage: Storage) -> bool:
+    return item.quantised or (storage.head and item.weight.role == "head")
+
+
+def _bytes(weight: Weight, dtype: Dtype, tensor_parallel: int) -> int:
+    """Copies times one tensor; one part of it where it is cut."""
+    whole: int = weight.copies * bytes_of(weight.shape, dtype)
+    parts = min(tensor_parallel, weight.shards)
+    return ceil_div(whole, parts)  # type: ignore[no-any-return]
