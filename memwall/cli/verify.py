@@ -36,7 +36,6 @@ Examples:
   memwall verify --op attention --impl standard,flash --seq 4096 --heads 32 --causal
   memwall verify --op gemv --m 8192 --k 8192 --counters
   memwall verify --counters --record my-gpu.json
-  memwall verify --replay my-gpu.json
   memwall verify --replay h200 --op attention
   memwall verify --backend numpy
 
