@@ -133,20 +133,24 @@ def _fetched(waves: Iterable[Panels], kept_size: float, private: int = 0) -> int
     """
     total = 0
     history: list[Panels] = []
-    for panels in waves:
+    last_used: dict[tuple[str, int], int] = {}
+    for index, panels in enumerate(waves):
+        oldest = min((last_used[panel] for panel in panels if panel in last_used), default=index)
         found: set[tuple[str, int]] = set()
         between: Panels = {}
-        for age, before in enumerate(reversed(history), start=1):
-            whole = sum(between.values())
-            ends = {**before, **panels}
-            passed: float = whole + age * private
-            for panel, size in ends.items():
-                if panel not in between:
-                    passed += size if panel in before and panel in panels else size / 2
-            if passed > kept_size:
+        for age, before in enumerate(reversed(history[oldest:]), start=1):
+            if _passed(before, panels, between) + age * private > kept_size:
                 break
             found |= before.keys() & panels.keys()
             between |= before
         total += sum(size for panel, size in panels.items() if panel not in found)
         history.append(panels)
+        last_used |= dict.fromkeys(panels, index)
     return total
+
+
+def _passed(before: Panels, now: Panels, between: Panels) -> float:
+    """What passes from one wave's use of a panel to another's."""
+    ends = {panel: size for panel, size in (before | now).items() if panel not in between}
+    shared = sum(size for panel, size in ends.items() if panel in before and panel in now)
+    return sum(between.values()) + shared + (sum(ends.values()) - shared) / 2

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import numpy
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from memwall import hardware, l2, traffic
 from memwall.verify.case import Trial
@@ -43,6 +45,33 @@ def test_the_model_is_a_simulated_l2(group: int, resident: int, panels_kept: int
     assert memory.dram.read_bytes == predicted.read_bytes
 
 
+SIZES = st.integers(1, 3000)
+KEPT = st.integers(0, 10**7)
+
+
+@given(m=SIZES, n=SIZES, k=SIZES, tile_m=st.sampled_from([16, 64, 128]), tile_n=st.sampled_from([16, 256]),
+       group=st.integers(1, 20), resident=st.integers(1, 200), kept=KEPT)  # fmt: skip
+@settings(max_examples=60, deadline=None, derandomize=True)
+def test_between_each_operand_once_and_every_load(
+    m: int, n: int, k: int, tile_m: int, tile_n: int, group: int, resident: int, kept: int
+) -> None:
+    read = l2.tiled_gemm_dram(m, n, k, tile_m, tile_n, group, resident, kept, E, E).read_bytes
+    assert (m + n) * k * E <= read <= traffic.tiled_gemm(m, n, k, tile_m, tile_n, E, E).read_bytes
+    assert l2.tiled_gemm_dram(m, n, k, tile_m, tile_n, group, resident, 2 * kept, E, E).read_bytes <= read
+
+
+@given(heads=st.integers(1, 9), group=st.sampled_from([1, 2, 4]), seq=SIZES,
+       block=st.sampled_from([64, 128]), resident=st.integers(1, 200), kept=KEPT)  # fmt: skip
+@settings(max_examples=60, deadline=None, derandomize=True)
+def test_flash_between_compulsory_and_no_reuse(
+    heads: int, group: int, seq: int, block: int, resident: int, kept: int
+) -> None:
+    d, heads = 64, heads * group
+    read = l2.flash2_dram(heads, group, seq, seq, d, block, resident, kept, E).read_bytes
+    no_reuse = traffic.flash2(seq, seq, d, d, block, 64, E, causal=False).times(heads).read_bytes
+    assert (heads + 2 * heads // group) * seq * d * E <= read <= no_reuse
+
+
 def test_waves_by_hand() -> None:
     # 4 x 4 tiles in bands of 2, 4 at a time: each wave has 2 row panels and 2 column panels of 8 x 10.
     assert l2.tiled_gemm_dram(32, 32, 10, 8, 8, 2, 4, 0, 1, 1).read_bytes == 4 * 4 * 80
@@ -69,7 +98,9 @@ def test_the_model_says_where_it_is_not_claimed() -> None:
     """16384^3 in tiles of 256 x 128 was counted at 14.44e9 bytes, 1.59 times the model: tiles out of step."""
     h200 = hardware.load("h200")
     largest = Trial("triton.gemm", "gemm", dict.fromkeys("mnk", 16384))
-    assert not predict(largest, h200).judged
+    prediction = predict(largest, h200)
+    assert not prediction.judged
+    assert prediction.dram.read_bytes < 14.44e9 < prediction.most_read_bytes
     assert predict(largest._replace(dims=dict.fromkeys("mnk", 8192)), h200).judged
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -95,6 +96,7 @@ def _check_alone(backend: str, op: str | None, replay: str | None, options: Mapp
 
 
 def _count(output: Output, l2_bytes: int) -> int:
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # tiles are small: threads would wait for each other
     from memwall.render import counting as view
     from memwall.verify.counting.run import counting_run
 

@@ -9,7 +9,14 @@ from memwall.render.data import Record
 from memwall.render.page import Lines, Page, Section, Table
 from memwall.reports.evidence import confession, weak
 from memwall.traffic import Traffic
-from memwall.units import format_bytes, format_bytes_per_s, format_flops_per_s, format_seconds, significant
+from memwall.units import (
+    format_bytes,
+    format_bytes_per_s,
+    format_flops_per_s,
+    format_seconds,
+    scaled,
+    significant,
+)
 from memwall.verify.case import Trial
 from memwall.verify.judge import Row, Verification
 
@@ -85,7 +92,7 @@ def page(report: Verification) -> Page:
     """The run for people."""
     machine = report.machine
     heading = f"verify  on {report.device.title} ({report.device.name})"
-    names = ("gpu_name", "driver", "cuda", "torch", "triton", "cupy-cuda13x", "cupy-cuda12x")
+    names = ("gpu_name", "date", "driver", "cuda", "torch", "triton", "cupy-cuda13x", "cupy-cuda12x")
     facts = [(name.removeprefix("gpu_"), str(machine[name])) for name in names if machine.get(name)]
     facts.append(("answer", _answer(report)))
     sections = [Section(heading, Table(facts)), Section("Time", _time_table(report))]
@@ -114,6 +121,7 @@ def _time_table(report: Verification) -> Table:
         ("p20 to p80", _spread),
         ("of bound", lambda row: _percent(row.of_bound)),
         ("rate", _rate),
+        ("clock", _clock),
         ("error", lambda row: _NONE if row.outcome.error is None else significant(row.outcome.error, 2)),
         ("verdict", lambda row: row.verdict),
     ]
@@ -194,6 +202,12 @@ def _rate(row: Row) -> str:
     if row.prediction.bound.limited_by == "hbm":
         return format_bytes_per_s(work.traffic_bytes / row.outcome.time_s)
     return format_flops_per_s(work.flops / row.outcome.time_s)
+
+
+def _clock(row: Row) -> str:
+    """The compute units' clock, read while the kernel ran."""
+    clock_hz = (row.outcome.time or {}).get("sm_hz")
+    return scaled(clock_hz, "Hz") if clock_hz else _NONE
 
 
 def _band(row: Row) -> str:

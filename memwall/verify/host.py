@@ -36,8 +36,8 @@ class Settings(NamedTuple):
     worker: Sequence[str] = WORKER
 
 
-class Session:
-    """One worker process, from its request to its end."""
+class Worker:
+    """A worker process, from its request to its end."""
 
     def __init__(self, command: Sequence[str], request: Mapping[str, Any], limit_s: float) -> None:
         self.ending = "crashed"
@@ -174,11 +174,11 @@ def _served(
             "seed": settings.seed + first,
             "trials": [trial.record for trial in trials[first:]],
         }
-        session = Session(command, request, settings.limit_s)
+        process = Worker(command, request, settings.limit_s)
         running: int | None = None
         reached = first
         try:
-            for event in session.events():
+            for event in process.events():
                 if event["event"] == "cannot":
                     raise CannotVerify(event["message"], EXTRA)
                 if "index" in event:
@@ -187,15 +187,15 @@ def _served(
                     reached = max(reached, event["index"] + (event["event"] == "trial"))
                 yield event
         finally:
-            session.stop()
-        if session.ending == "done":
+            process.stop()
+        if process.ending == "done":
             return
         if running is not None:
-            ending = {"status": session.ending, "message": session.complaint}
+            ending = {"status": process.ending, "message": process.complaint}
             yield {"event": "trial", "index": running, **ending}
             reached = running + 1
         elif reached == first:
-            raise CannotVerify(f"the worker ended before its first trial: {session.complaint}", EXTRA)
+            raise CannotVerify(f"the worker ended before its first trial: {process.complaint}", EXTRA)
         first = reached
 
 

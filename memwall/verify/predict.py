@@ -38,6 +38,9 @@ TILED = Band(0.20, "tiles re-read through L2")
 BOUND_SLACK = 0.02
 """A clock and a bandwidth are known no better: a bound beaten by more is a wrong bound."""
 
+_GEMMS = ("triton.gemm", "library.gemm")
+"""Products on the matrix unit, in tiles that share panels through L2; cuBLAS' order is taken to be ours."""
+
 _HALVED_L2 = ("GA100", "GH100")
 """Chips whose L2 is known to be in two partitions, each beside its half of the compute units."""
 
@@ -56,7 +59,7 @@ class Prediction(NamedTuple):
     dram: Traffic
     """Bytes through main memory, modelled; reads may be more, up to the next."""
     most_read_bytes: int
-    """Reads where blocks run in step and a wave has lost what the one before it left in L2."""
+    """Reads at the other end of what the blocks' timing can do: see `l2.flash2_dram`, and `_in_step`."""
     l2: Traffic | None
     """Bytes between L2 and the compute units; None where no model says."""
     footprint_bytes: int
@@ -88,11 +91,11 @@ def predict(trial: Trial, device: Device) -> Prediction:
         work,
         bound(work, device),
         dram := _dram(trial, work, device),
-        max(dram.read_bytes, _most_read_bytes(trial, device)),
+        _most_read_bytes(trial, device, dram.read_bytes),
         _l2(trial, work),
         footprint,
         _band(trial, footprint, l2_bytes),
-        trial.kernel not in _REFERENCES and _in_step(trial, device),
+        trial.kernel not in _REFERENCES and (trial.kernel not in _GEMMS or _in_step(trial, device)),
         in_l2,
     )
 
@@ -120,7 +123,7 @@ def _footprint_bytes(trial: Trial, program: Program | None) -> int:
 
 
 def _dram(trial: Trial, work: Work, device: Device) -> Traffic:
-    if trial.kernel in ("triton.gemm", "library.gemm") and device.l2_bytes and device.units:
+    if trial.kernel in _GEMMS and device.l2_bytes and device.units:
         dims, element = trial.dims, find_dtype(trial.dtype).bits // 8
         tile = blocks.GEMM
         return l2.tiled_gemm_dram(
@@ -136,27 +139,29 @@ def _kept_bytes(device: Device) -> float:
     return whole / 2 if device.data.get("chip") in _HALVED_L2 else whole
 
 
-def _most_read_bytes(trial: Trial, device: Device) -> int:
+def _most_read_bytes(trial: Trial, device: Device, least: int) -> int:
+    """Reads at the other end of what the blocks' timing can do; the least where that changes nothing."""
+    if trial.kernel in _GEMMS:
+        return least if _in_step(trial, device) else 2 * least
     if trial.kernel != "triton.flash" or not (device.l2_bytes and device.units):
-        return 0
+        return least
     dims = trial.dims
     sizes = blocks.flash_blocks(dims["head_dim"])
     most = l2.flash2_dram(
         dims["batch"] * dims["heads"], dims["heads"] // dims["kv_heads"], dims["seq_q"], dims["seq_kv"],
         dims["head_dim"], sizes.block_q, device.units, _kept_bytes(device), find_dtype(trial.dtype).bits // 8,
     )  # fmt: skip
-    return int(most.read_bytes)
+    return max(least, int(most.read_bytes))
 
 
 def _in_step(trial: Trial, device: Device) -> bool:
     """Whether the wave model is claimed: the panels of one wave of tiles are no more than twice L2.
 
-    Beyond that, tiles may fall out of step over many waves and fetch again what they no longer find: at
-    16384^3, 145 MB a wave, an H200 read 1.59 to 1.65 times the model's bytes in tiles of 256 x 128, from run
-    to run, and 1.00 times in tiles of 128 x 256; cuBLAS read 14.3e9 to 16.3e9 bytes.
+    Beyond that the two halves of the GPU may fall out of step over many waves, and each then fetches the
+    panels for itself: up to twice the model's bytes. At 16384^3, 145 MB a wave, an H200 read 1.59 and 1.65
+    times the model's bytes in two runs with tiles of 256 x 128, 1.00 times with tiles of 128 x 256, and
+    cuBLAS read 14.3e9 to 16.3e9 where the model has 9.1e9.
     """
-    if trial.kernel != "triton.gemm":
-        return True
     if not (device.l2_bytes and device.units):
         return False
     tile, rows = blocks.GEMM, blocks.GEMM.group
