@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable
+from typing import Any
 
 import numpy
 import pytest
+import sympy
 
 from memwall import traffic
 from memwall.dtypes import precision
@@ -113,6 +116,28 @@ def test_no_reuse_and_compulsory_are_the_two_ends() -> None:
     once = traffic.flash2(512, 512, 64, 64, 512, 128, E, causal=False)
     assert once == Traffic(program.work.read_bytes, program.work.written_bytes)
     assert traffic.flash2(512, 512, 64, 64, 64, 128, E, causal=False).read_bytes > once.read_bytes
+
+
+@pytest.mark.parametrize(
+    "formula",
+    [
+        lambda n: traffic.tiled_gemm(n, 2 * n, 96, 32, 64, E, 4),
+        lambda n: traffic.online_softmax(n, 1000, E),
+        lambda n: traffic.flash1(n, 64, 48, E),
+        lambda n: traffic.flash1_figure(n, 64, 48, E),
+        lambda n: traffic.split_decode(n, 4000, 64, 64, 4, E),
+    ],
+)
+def test_a_formula_means_the_same_for_a_number_an_array_and_a_symbol(
+    formula: Callable[[Any], Traffic],
+) -> None:
+    sizes = numpy.array([1.0, 47.0, 48.0, 4096.0])
+    n = sympy.Symbol("n", positive=True, integer=True)
+    arrays, symbols = formula(sizes), formula(n)
+    for index, size in enumerate(sizes):
+        exact = formula(int(size))
+        assert arrays.read_bytes[index] == exact.read_bytes == symbols.read_bytes.subs(n, int(size))
+        assert arrays.written_bytes[index] == exact.written_bytes == symbols.written_bytes.subs(n, int(size))
 
 
 def test_loaded_keys_by_hand() -> None:

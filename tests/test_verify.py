@@ -244,6 +244,8 @@ def test_interrupted_it_leaves_whole_records(
         ("verify --l2-bytes 4096", 2, "Add --backend numpy"),
         ("verify --replay x.json --counters", 2, "--replay runs nothing"),
         ("verify --replay nowhere.json", 3, "nowhere.json"),
+        ("verify --op gemv -o nowhere/x.json", 2, "-o nowhere/x.json: cannot be written"),
+        ("verify --op gemv --record nowhere/x.json", 2, "--record nowhere/x.json: cannot be written"),
         ("verify --replay a100", 3, "no record of 'a100' is shipped"),
         ("verify --replay no-such-gpu", 3, "--replay h200"),
     ],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 import sys
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -21,7 +22,7 @@ from memwall.cli.options import (
     split_names,
 )
 from memwall.cli.output import Output, emit
-from memwall.errors import CannotVerify, UnknownName, UsageError
+from memwall.errors import CannotVerify, UnknownName, UsageError, shown
 from memwall.ops.registry import flag
 
 if TYPE_CHECKING:
@@ -57,7 +58,7 @@ Exit code 0: all as predicted. 1: not. 5: it cannot run here.
 @click.option("--warm", is_flag=True, help="with --op: keep L2 warm; default: rotate buffers, L2 cold")
 @click.option("--gpu", type=GPU, help="predict for this GPU; default: the one that is found")
 @click.option("--ms", type=Count(), default="300", help="how long each kernel is measured; default 300")
-@click.option("--seed", type=Count(), default="1", help="of the random inputs; default 1")
+@click.option("--seed", type=Count(), help="of the random inputs; default: a fresh one, kept in the record")
 @click.option("--l2-bytes", type=Count(), help="with --backend numpy: an L2 before main memory")
 @click.option("--record", metavar="FILE", help="keep what was measured, whole after every kernel")
 @click.option("--replay", metavar="FILE|GPU", help="judge a record again, yours or a shipped one: no GPU")
@@ -68,6 +69,8 @@ def command(op: str | None, backend: str, replay: str | None, **options: Any) ->
     _check_alone(backend, op, replay, options)
     if backend == "numpy":
         return _count(output, options["l2_bytes"] or 0)
+    for name, path in (("-o", output.output if output.to_file else None), ("--record", options["record"])):
+        _check_folder(name, path)  # before a minute's work, not after it
     report = _replayed(replay, op, options["gpu"]) if replay else _run(op, options)
     from memwall.render import verify as view
 
@@ -93,6 +96,19 @@ def _check_alone(backend: str, op: str | None, replay: str | None, options: Mapp
         raise UsageError("--l2-bytes is an L2 of the counting run", "Add --backend numpy")
     if replay and given:
         raise UsageError(f"--replay runs nothing, so --{flag(given[0])} means nothing", "Leave it out")
+
+
+def _check_folder(name: str, path: str | None) -> None:
+    """See that a file can be written there.
+
+    Raises:
+        UsageError: there is no such folder, or it is closed to this user.
+    """
+    folder = os.path.dirname(os.path.realpath(path or "x"))
+    if path and not os.access(folder, os.W_OK):
+        raise UsageError(
+            f"{name} {shown(path, 120)}: cannot be written", "Name a file in a folder that exists"
+        )
 
 
 def _count(output: Output, l2_bytes: int) -> int:
@@ -124,7 +140,7 @@ def _run(op: str | None, options: dict[str, Any]) -> Verification:
 
     trials = _plan(op, options)
     host.check_libraries()
-    settings = host.Settings(budget_s=options["ms"] / KILO, seed=options["seed"])
+    settings = host.Settings(budget_s=options["ms"] / KILO, seed=options["seed"] or random.getrandbits(31))
     machine, device, outcomes = _timed(trials, settings, options["gpu"], options["record"])
     notes: list[str] = []
     if options["counters"]:
@@ -168,7 +184,7 @@ def _timed(
     with click.progressbar(events, len(trials) + 1, "running", hidden=quiet, file=sys.stderr) as bar:
         for event in bar:
             if isinstance(event, Mapping):
-                machine = event
+                machine = {**event, "seed": settings.seed, "budget_s": settings.budget_s}
                 device = device or _at_hand(machine)
                 continue
             outcomes.append(event)
