@@ -158,9 +158,9 @@ def _in_step(trial: Trial, device: Device) -> bool:
     """Whether the wave model is claimed: the panels of one wave of tiles are no more than twice L2.
 
     Beyond that the two halves of the GPU may fall out of step over many waves, and each then fetches the
-    panels for itself: up to twice the model's bytes. At 16384^3, 145 MB a wave, an H200 read 1.59 and 1.65
-    times the model's bytes in two runs with tiles of 256 x 128, 1.00 times with tiles of 128 x 256, and
-    cuBLAS read 14.3e9 to 16.3e9 where the model has 9.1e9.
+    panels for itself: up to twice the model's bytes, and another number in each run. At 16384^3, 145 MB a
+    wave, an H200 read 12.5e9 to 15.0e9 bytes with tiles of 256 x 128, 12.8e9 to 16.3e9 in cuBLAS, in several
+    runs, where the model has 9.1e9; with tiles of 128 x 256, once, the model's 9.3e9.
     """
     if not (device.l2_bytes and device.units):
         return False
