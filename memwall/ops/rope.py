@@ -133,9 +133,9 @@ def turning_steps(x: Tensor, y: Tensor) -> tuple[Kernel, ...]:
     rotated, by_cos, by_sin = (x._replace(name=f"{x.name} {what}") for what in ("rotated", "cos", "sin"))
     cos, sin = (Tensor(name, (rows, half[2]), find("fp32"), "parameter") for name in ("cos", "sin"))
     return (
-        Kernel("rope: negate", (second,), (negated,)),
-        Kernel("rope: concatenate", (negated, first), (rotated,)),
-        Kernel("rope: x cos", (x, cos), (by_cos,), vector_flops=elements),
-        Kernel("rope: x sin", (rotated, sin), (by_sin,), vector_flops=elements),
-        Kernel("rope: add", (by_cos, by_sin), (y,), vector_flops=elements),
+        Kernel(f"rope {x.name}: negate", (second,), (negated,)),
+        Kernel(f"rope {x.name}: concatenate", (negated, first), (rotated,)),
+        Kernel(f"rope {x.name}: times cos", (x, cos), (by_cos,), vector_flops=elements),
+        Kernel(f"rope {x.name}: times sin", (rotated, sin), (by_sin,), vector_flops=elements),
+        Kernel(f"rope {x.name}: add", (by_cos, by_sin), (y,), vector_flops=elements),
     )

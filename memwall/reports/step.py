@@ -1,0 +1,309 @@
+"""One pass of a model, kernel by kernel: what a prefill or a step of decoding must cost."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from functools import reduce
+from typing import NamedTuple
+
+from memwall.bound import Bound, bound
+from memwall.dtypes import precision
+from memwall.errors import NotAvailable, UsageError
+from memwall.hardware import Device
+from memwall.models import cache
+from memwall.models.attentions import LatentAttention
+from memwall.models.load import load as load_model
+from memwall.models.model import Model, Storage
+from memwall.models.passes import Tokens
+from memwall.models.step.launch import Launch, Setting
+from memwall.models.step.whole import kernels
+from memwall.models.storage import storage_of, weight_bytes
+from memwall.ops.attention import IMPLS
+from memwall.program import Work, kernel_work
+from memwall.reports.case import DEFAULT_DTYPE, DEFAULT_GPU, Formats, device_of
+
+PHASES = ("prefill", "decode")
+
+
+class Line(NamedTuple):
+    """A kernel of the pass with its bound."""
+
+    launch: Launch
+    bound: Bound
+    """Of one launch."""
+
+    @property
+    def time_s(self) -> float:
+        """The least time of all its repeats, one after the other [s]."""
+        return self.launch.repeats * self.bound.time_s
+
+    @property
+    def work(self) -> Work:
+        """Of all its repeats."""
+        return self.bound.work.times(self.launch.repeats)
+
+
+class StepReport(NamedTuple):
+    """A pass on one device, at the bound."""
+
+    device: Device
+    model: Model
+    phase: str
+    tokens: Tokens
+    source: int
+    """Tokens of the encoder; 0 without one."""
+    formats: Formats
+    storage: Storage
+    setting: Setting
+    lines: tuple[Line, ...]
+    whole: Bound
+    """All kernels together, everything overlapping."""
+    other_traffic_bytes: int
+    """Of the same pass eager, or of an eager one fused."""
+    defaults: tuple[str, ...]
+
+    @property
+    def bounds(self) -> list[Bound]:
+        """The pass's bound and its kernels'."""
+        return [self.whole, *(line.bound for line in self.lines)]
+
+    @property
+    def kernels_bound_time_s(self) -> float:
+        """The sum of the kernels' bounds [s]: one after the other."""
+        return sum(line.time_s for line in self.lines)
+
+    @property
+    def new_tokens(self) -> int:
+        """Tokens that the pass reads, or adds."""
+        return self.tokens.batch * self._each
+
+    @property
+    def tokens_per_s(self) -> float:
+        """Tokens of the whole batch a second, at the bound: of the prompt, or generated."""
+        return self.new_tokens / self.whole.time_s
+
+    @property
+    def tokens_per_s_per_user(self) -> float:
+        """Those of one sequence."""
+        return self._each / self.whole.time_s
+
+    @property
+    def _each(self) -> int:
+        return self.source if self.source and self.phase == "prefill" else self.tokens.seq_q
+
+    @property
+    def mbu(self) -> float:
+        """Memory bandwidth utilisation: the pass's bytes / bandwidth, over the bound time."""
+        return float(self.whole.work.traffic_bytes / self.device.bandwidth.value / self.whole.time_s)
+
+    @property
+    def mfu(self) -> float:
+        """Model FLOPs utilisation: matrix FLOPs / their formats' peaks, over the bound time."""
+        flops = self.whole.work.matrix_flops
+        busy = sum(count / self.device.peak(dtype).rate.value for dtype, count in flops.items())
+        return float(busy / self.whole.time_s)
+
+    @property
+    def saved_bytes(self) -> int:
+        """What fusion saves, of an eager pass's traffic."""
+        return abs(self.other_traffic_bytes - whole_bytes(self.whole.work.traffic_bytes))
+
+    def read_bytes(self, *roles: str) -> int:
+        """What the pass reads of tensors of those roles; tables that are looked up apart."""
+        return self._bytes(roles, "reads")
+
+    def written_bytes(self, *roles: str) -> int:
+        """What the pass writes of tensors of those roles."""
+        return self._bytes(roles, "writes")
+
+    def _bytes(self, roles: Sequence[str], side: str) -> int:
+        found = 0.0
+        for launch in (line.launch for line in self.lines):
+            for tensor in getattr(launch.kernel, side):
+                looked_up = launch.kind == "embedding" and tensor.role == "weight"
+                if tensor.role in roles and not looked_up and tensor.name not in _ANGLES:
+                    found += launch.repeats * tensor.bytes
+        return whole_bytes(found)
+
+    @property
+    def weight_bytes(self) -> int:
+        """Weights that the pass reads: the experts that it meets, and of the embedding nothing."""
+        return self.read_bytes("weight", "parameter")
+
+    @property
+    def activation_bytes(self) -> int:
+        """Everything that passes between kernels, read and written, and what is looked up."""
+        streamed = self.weight_bytes + self.read_bytes("cache", "state")
+        return whole_bytes(self.whole.work.traffic_bytes) - streamed - self.written_bytes("cache", "state")
+
+    @property
+    def resident_weight_bytes(self) -> int:
+        """Weights that have to be in memory: all of them."""
+        return weight_bytes(self.model, self.storage).total
+
+    @property
+    def resident_cache_bytes(self) -> int:
+        """Cache and states of the batch once the pass is done."""
+        if not self.model.decodes:
+            return 0
+        kv, tokens = self.setting.plain.kv, self.tokens
+        each = cache.sequence_bytes(self.model, tokens.seq_kv, kv)
+        each += tokens.seq_kv * cache.indexer_bytes_per_token(self.model, kv)
+        each += cache.state_bytes_per_sequence(self.model)
+        crossed = sum(g.repeats * g.cross.cached_elements for g in self.model.layers if g.cross is not None)
+        return tokens.batch * (each + whole_bytes(crossed * self.source * kv.bits_per_element / 8))
+
+    @property
+    def fits(self) -> bool | None:
+        """Whether weights and cache are within the device's memory; None if that is not known."""
+        try:
+            capacity = self.device.capacity.value
+        except NotAvailable:
+            return None
+        return self.resident_weight_bytes + self.resident_cache_bytes <= capacity
+
+
+_ANGLES = ("cos, sin", "cos", "sin")
+"""Parameters that no checkpoint holds."""
+
+
+def step(
+    model: str | Model,
+    *,
+    gpu: str | Device = DEFAULT_GPU,
+    phase: str | None = None,
+    batch: int = 1,
+    context: int | None = None,
+    seq: int | None = None,
+    dtype: str | None = None,
+    weight_dtype: str | None = None,
+    kv_dtype: str | None = None,
+    impl: str = "flash",
+    eager: bool = False,
+    changes: Mapping[str, str | float] | None = None,
+    defaults: tuple[str, ...] = (),
+) -> StepReport:
+    """A whole pass of a model, kernel by kernel.
+
+    Args:
+        model: a model, or its name or file.
+        gpu: a device, or its name or file.
+        phase: prefill or decode; by default as `seq` or `context` says.
+        batch: sequences.
+        context: tokens of a sequence in the cache once the new ones are there.
+        seq: tokens of the prompt.
+        dtype: format that the linear layers compute in and are stored in; by default 16 bits, and as the
+            checkpoint stores them.
+        weight_dtype: storage format of the linear layers.
+        kv_dtype: storage format of the cache.
+        impl: of attention: flash or standard.
+        eager: every elementwise step and every projection a kernel of its own.
+        changes: what-ifs on the device.
+        defaults: what the caller assumed on the user's behalf, for the report.
+
+    Raises:
+        UsageError: an unknown name, or a shape that cannot be.
+        NotAvailable: the device has no peak for that format, or the model has no such phase.
+    """
+    device = device_of(gpu, changes)
+    loaded = load_model(model) if isinstance(model, str) else model
+    if impl not in IMPLS:
+        raise UsageError(f"attention has no implementation '{impl}'", f"Choose from: {', '.join(IMPLS)}")
+    named = _phase(loaded, phase, seq, context)
+    tokens, source = _tokens(loaded, named, batch, seq, context)
+    formats = Formats.named(dtype or DEFAULT_DTYPE, weight_dtype, kv_dtype)
+    storage = storage_of(loaded, formats.weight or (formats.dtype if dtype else None))
+    setting = _setting(device, formats, storage, tokens, named)._replace(source=source, impl=impl)
+    chosen = _fastest(loaded, setting._replace(eager=eager), device)
+    other = kernels(loaded, chosen._replace(eager=not eager))
+    lines = tuple(Line(each, bound(kernel_work(each.kernel), device)) for each in kernels(loaded, chosen))
+    whole = bound(_sum(line.work for line in lines), device)
+    return StepReport(
+        device,
+        loaded,
+        named,
+        tokens,
+        source,
+        formats,
+        storage,
+        chosen,
+        lines,
+        whole,
+        whole_bytes(_work(other).traffic_bytes),
+        defaults,
+    )
+
+
+def whole_bytes(count: float) -> int:
+    """A count of bytes, or FLOPs; an expected number of experts makes it a fraction."""
+    return count if isinstance(count, int) else round(count)
+
+
+def _phase(model: Model, phase: str | None, seq: int | None, context: int | None) -> str:
+    if phase is not None and phase not in PHASES:
+        raise UsageError(f"a pass is prefill or decode, not '{phase}'", "Try --phase decode")
+    if phase is None and seq is None and context is None:
+        raise UsageError(
+            "which pass: --seq for a prefill, --context for a step of decoding",
+            f"For example: memwall step --model {model.name} --phase decode --context 4096",
+        )
+    named = phase or ("prefill" if seq is not None else "decode")
+    if named == "decode" and not model.decodes:
+        raise NotAvailable(
+            f"{model.title} is an encoder: it reads all tokens at once and generates none",
+            "Try --phase prefill --seq 512",
+        )
+    return named
+
+
+def _tokens(model: Model, phase: str, batch: int, seq: int | None, context: int | None) -> tuple[Tokens, int]:
+    """The pass's tokens, and those that the encoder has read."""
+    if phase == "decode":
+        if context is None:
+            raise UsageError(
+                "decode needs --context: tokens in the cache, the new one counted", "Try --context 4096"
+            )
+        if seq is not None and not model.encoder:
+            raise UsageError(
+                "a step of decoding adds one token a sequence: --seq is a prompt's", "Leave out --seq"
+            )
+        return Tokens(batch, 1, context), (seq or context) if model.encoder else 0
+    if seq is None:
+        raise UsageError("prefill needs --seq: tokens of the prompt", "Try --seq 8192")
+    if context is not None and (context < seq or not model.decodes or model.encoder):
+        raise UsageError(
+            f"--context {context}: in a prefill it counts a cached prefix and the {seq} new tokens",
+            f"Leave it out, or try --context {2 * seq}" if model.decodes else "Leave it out",
+        )
+    return Tokens(batch, seq, context or seq), seq if model.encoder else 0
+
+
+def _setting(device: Device, formats: Formats, storage: Storage, tokens: Tokens, phase: str) -> Setting:
+    """The formats: linear layers as asked, all else in 16 bits."""
+    sixteen = "fp16" if formats.dtype == "fp16" or _only_fp16(device, formats) else "bf16"
+    linear = precision(formats.dtype, storage.linear.name, None, sixteen)
+    return Setting(
+        tokens, linear, precision(sixteen, None, formats.kv, None), storage, prefill=phase == "prefill"
+    )
+
+
+def _only_fp16(device: Device, formats: Formats) -> bool:
+    """Beside narrow linear layers the other work takes whichever 16-bit format there is."""
+    return formats.dtype != "bf16" and "bf16" not in device.dtypes() and "fp16" in device.dtypes()
+
+
+def _fastest(model: Model, setting: Setting, device: Device) -> Setting:
+    """Latent attention in the form that takes this device least time; others have one form."""
+    latent = any(isinstance(group.attention, LatentAttention) for group in model.layers)
+    if not (latent and setting.tokens.cached):
+        return setting
+    forms = [setting._replace(absorbed=absorbed) for absorbed in (True, False)]
+    return min(forms, key=lambda form: bound(_work(kernels(model, form)), device).time_s)
+
+
+def _work(launches: Iterable[Launch]) -> Work:
+    return _sum(kernel_work(launch.kernel).times(launch.repeats) for launch in launches)
+
+
+def _sum(works: Iterable[Work]) -> Work:
+    return reduce(Work.__add__, works, Work(0, 0, {}, 0, 0))
