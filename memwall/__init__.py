@@ -20,16 +20,18 @@ if TYPE_CHECKING:
     from memwall.models.load import load as model
     from memwall.reports.attention import attention as attention
     from memwall.reports.roofline import roofline as roofline
+    from memwall.reports.step import step as step
 
 _PUBLIC = {
     "roofline": ("memwall.reports.roofline", "roofline"),
     "attention": ("memwall.reports.attention", "attention"),
+    "step": ("memwall.reports.step", "step"),
     "gpu": ("memwall.hardware", "load"),
     "model": ("memwall.models.load", "load"),
     "MemwallError": ("memwall.errors", "MemwallError"),
 }
 
-__all__ = ["MemwallError", "__version__", "attention", "gpu", "model", "roofline"]
+__all__ = ["MemwallError", "__version__", "attention", "gpu", "model", "roofline", "step"]
 
 
 def __getattr__(name: str) -> Any:

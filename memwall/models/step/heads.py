@@ -101,7 +101,7 @@ def _one_or_all(name: str, steps: Sequence[Kernel], setting: Setting, head_dim: 
     if not steps:
         return []
     if setting.eager:
-        return [Launch(f"{name}: {kernel.name}", "elementwise", kernel) for kernel in steps]
+        return launched(name, "elementwise", Program(name, tuple(steps)))
     made = {tensor.name for kernel in steps for tensor in kernel.writes}
     used = {tensor.name for kernel in steps for tensor in kernel.reads}
     written = {t.name: t for kernel in steps for t in kernel.writes if t.name not in used}

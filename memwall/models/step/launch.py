@@ -69,10 +69,11 @@ class Setting(NamedTuple):
 
 
 def launched(name: str, kind: Kind, program: Program) -> list[Launch]:
-    """A program's kernels; several are told apart by their own names."""
+    """A program's kernels; several go by their own names, within the part's."""
     if len(program.kernels) == 1:
         return [Launch(name, kind, program.kernels[0])]
-    return [Launch(f"{name}: {kernel.name}", kind, kernel) for kernel in program.kernels]
+    area = name.partition(".")[0]
+    return [Launch(f"{area}.{kernel.name}", kind, kernel) for kernel in program.kernels]
 
 
 def reading(launches: Sequence[Launch], *tensors: Tensor) -> list[Launch]:
@@ -100,14 +101,21 @@ def narrowed(launches: Sequence[Launch], setting: Setting) -> list[Launch]:
 
 
 def repeated(launches: Iterable[Launch], times: int) -> list[Launch]:
-    """The launches of so many equal layers."""
+    """The launches of so many equal layers; none of none."""
+    if not times:
+        return []
     return [launch._replace(repeats=launch.repeats * times) for launch in launches]
 
 
 def merged(launches: Iterable[Launch]) -> tuple[Launch, ...]:
-    """Equal launches of one name as one with their repeats, in the order of the first."""
+    """Equal launches of one name as one with their repeats; each stands behind the one that ran before it."""
     repeats: dict[Launch, int] = {}
+    order: list[Launch] = []
+    place = 0
     for launch in launches:
         key = launch._replace(repeats=0)
+        if key not in repeats:
+            order.insert(place, key)
+        place = order.index(key) + 1
         repeats[key] = repeats.get(key, 0) + launch.repeats
-    return tuple(key._replace(repeats=times) for key, times in repeats.items() if times)
+    return tuple(key._replace(repeats=repeats[key]) for key in order)

@@ -52,11 +52,14 @@ def _stack(model: Model, groups: Sequence[Layers], setting: Setting, prefix: str
     """Embedding, layers and final norm of a decoder, or of an encoder."""
     table = gather(setting.rows, model.row, model.vocab_size, precision=setting.plain)
     launches = launched("embedding", "embedding", table)
-    for group in groups:
-        launches += layers(group, model, setting)
-    if model.final_norm:  # fused, the last sum has it, and the first layer's norm stands alone
-        plain = setting if not setting.eager else setting._replace(linear=setting.plain)
-        launches += norm(model.hidden_size, model.norm_bias, plain, "final norm" if setting.eager else "norm")
+    inner = [launch for group in groups for launch in layers(group, model, setting)]
+    if not model.final_norm:
+        launches += inner
+    elif setting.eager:
+        last = setting._replace(linear=setting.plain)  # the head reads 16 bits
+        launches += [*inner, *norm(model.hidden_size, model.norm_bias, last, "final norm")]
+    else:  # the last residual sum has the final norm, and the first layer's stands alone
+        launches += [*norm(model.hidden_size, model.norm_bias, setting), *inner]
     return [launch._replace(name=f"{prefix}{launch.name}") for launch in launches]
 
 
