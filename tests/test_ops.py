@@ -148,8 +148,8 @@ CASES: dict[str, tuple[str, dict[str, int], dict[str, Any], Counts]] = {
     "mla standard": (
         "mla", {"heads": 4, "seq_q": 2, "seq_kv": 10}, {"impl": "standard"},
         Counts(9216 + 11520 + 320, 8192 + 320, 174080, 4 * 80 + 4096, 88)),
-    # 2 heads of 4 in 3 tokens: 24 elements in and out, 3 FLOPs each; the table 3 x 4 fp32. Eager: negate
-    # half (24 + 24 bytes), concatenate (24 + 24, 48), two products (48 + half of the table, 48), add (96, 48).
+    # 2 heads of 4 in 3 tokens: 24 elements in and out, 3 FLOPs each; the table 3 x 4 fp32. Eager:
+    # negate half (24, 24 bytes), concatenate (48, 48), two products (48 + half the table, 48), add (96, 48).
     "rope eager": (
         "rope", {"rows": 3, "heads": 2, "head_dim": 4}, {"impl": "eager"},
         Counts(24 + 48 + 2 * (48 + 24) + 96, 24 + 48 + 2 * 48 + 48, 0, 72)),
@@ -160,7 +160,7 @@ CASES: dict[str, tuple[str, dict[str, int], dict[str, Any], Counts]] = {
     # one exp and one reciprocal, 1 + and a product; gate and x in.
     "sigmoid_mul": ("sigmoid_mul", PLANE, {}, Counts(60, 30, 0, 30, 30)),
     "sigmoid_mul eager": ("sigmoid_mul", PLANE, {"impl": "eager"}, Counts(60 + 30, 30 + 30, 0, 30, 30)),
-    # 3 x 8 scores; 3 x 2 weights of 16 bits and ids of 32; softmax's 4 and a comparison; 24 exp, 3 reciprocals.
+    # 3 x 8 scores; 3 x 2 weights of 16 bits, ids of 32; softmax's 4 and a comparison; 24 exp, 3 reciprocals.
     "route": (
         "route", {"rows": 3, "experts": 8, "top_k": 2}, {}, Counts(48, 12 + 24, 0, 120, 27)),
     # three tokens in six pairs over four experts: a 3 x 7, four w of 5 x 7, c 6 x 5.
@@ -169,7 +169,7 @@ CASES: dict[str, tuple[str, dict[str, int], dict[str, Any], Counts]] = {
         Counts(42 + 280, 60, 2 * 6 * 35)),
     "moe_dispatch": ("moe_dispatch", {**PLANE, "top_k": 2}, {}, Counts(30 + 24, 60)),
     "moe_combine": ("moe_combine", {**PLANE, "top_k": 2}, {}, Counts(60 + 12, 30, 0, 60)),
-    # 2 sequences of 3 tokens; 4 heads of 8 x 2 with 2 key heads: q and k 2 x 6 x 16, v and o 6 x 8, gates 6 x 8
+    # 2 sequences of 3 tokens, 4 heads of 8 x 2, 2 key heads: q and k 2 x 6 x 16, v and o 6 x 8, gates 6 x 8
     # elements of 2 bytes; the states 2 x 64 of 4 bytes, 6 FLOPs an element and token, decayed once.
     "delta_rule": (
         "delta_rule", STATES, {}, Counts(384 + 96 + 96 + 512, 96 + 512, 6 * 3 * 128, 128, 24)),

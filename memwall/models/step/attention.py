@@ -109,23 +109,23 @@ def _absorbed(kind: LatentAttention, weights: Sequence[Weight], setting: Setting
         precision=s.plain,
         impl=s.impl,
     )
+    rows, value = s.rows, kind.v_head_dim
+    into = _by_head((kind.heads, rows, nope), (nope, rank), rank, up)
+    out = _by_head((kind.heads, rows, rank), (value, rank), value, up)
     return [
-        Launch("attention.absorb_k", "linear", _by_head("kv_b_proj", kind.heads, s.rows, rank, nope, up)),
+        Launch("attention.absorb_k", "linear", into),
         *launched("attention, absorbed", "attention", program),
-        Launch(
-            "attention.absorb_v",
-            "linear",
-            _by_head("kv_b_proj", kind.heads, s.rows, kind.v_head_dim, rank, up),
-        ),
+        Launch("attention.absorb_v", "linear", out),
     ]
 
 
-def _by_head(name: str, heads: int, m: int, n: int, k: int, formats: Precision) -> Kernel:
-    """A product a head with its part of an up projection."""
-    a = Tensor("a", (heads, m, k), formats.activation)
-    b = Tensor(name, (heads, n, k), formats.weight, "weight")
-    c = Tensor("c", (heads, m, n), formats.result)
-    return Kernel("batched_gemm", (a, b), (c,), 2 * heads * m * n * k, compute=formats.compute)
+def _by_head(x: tuple[int, int, int], stored: tuple[int, int], outputs: int, formats: Precision) -> Kernel:
+    """A product a head with its part of the latent's up projection, in the layout that it is stored in."""
+    heads, rows, inputs = x
+    a = Tensor("a", x, formats.activation)
+    b = Tensor("kv_b_proj", (heads, *stored), formats.weight, "weight")
+    c = Tensor("c", (heads, rows, outputs), formats.result)
+    return Kernel("batched_gemm", (a, b), (c,), 2 * heads * rows * inputs * outputs, compute=formats.compute)
 
 
 def _unabsorbed(kind: LatentAttention, weights: Sequence[Weight], setting: Setting) -> list[Launch]:
