@@ -1,4 +1,4 @@
-"""Passes of every kind of layer: no weight forgotten, none read twice, caches and states of the right size."""
+"""Passes of every kind of layer: no weight forgotten, none read twice, caches and states to the byte."""
 
 from __future__ import annotations
 

@@ -123,7 +123,7 @@ def _by_head(x: tuple[int, int, int], stored: tuple[int, int], outputs: int, for
     """A product a head with its part of the latent's up projection, in the layout that it is stored in."""
     heads, rows, inputs = x
     a = Tensor("a", x, formats.activation)
-    b = Tensor("kv_b_proj", (heads, *stored), formats.weight, "weight")
+    b = Tensor("kv_b_proj", (heads * stored[0], stored[1]), formats.weight, "weight")
     c = Tensor("c", (heads, rows, outputs), formats.result)
     return Kernel("batched_gemm", (a, b), (c,), 2 * heads * rows * inputs * outputs, compute=formats.compute)
 
