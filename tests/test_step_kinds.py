@@ -231,7 +231,7 @@ def test_an_encoder_alone_reads_both_ways_and_keeps_nothing() -> None:
     assert not [line for line in report.lines if line.launch.kind in ("head", "sampling")]
     assert report.weight_bytes == stored(READER, 384)
     positions = [line for line in report.lines if line.launch.name == "position_embeddings"]
-    assert positions[0].launch.kernel.reads[1].shape == (128, 512)
+    assert positions[0].launch.kernel.reads[1].shape == (3 * 128, 512)
     turned = [line for line in report.lines if "rope" in line.launch.name]
     assert not turned  # its positions are learned
 

@@ -6,13 +6,11 @@ from collections.abc import Sequence
 
 from memwall.models.model import Layers, Model
 from memwall.models.step.attention import attended, crossed
+from memwall.models.step.extras import extras
 from memwall.models.step.launch import Launch, Setting, launched, narrowed, repeated
-from memwall.models.step.linear import MATRICES, linear
 from memwall.models.step.mlp import perceived
 from memwall.models.step.recurrence import recurred
-from memwall.models.weights import Weight
 from memwall.ops.elementwise import add
-from memwall.ops.gather import gather
 from memwall.ops.norm import layernorm, residual_layernorm, residual_rmsnorm, rmsnorm
 
 
@@ -30,7 +28,7 @@ def layers(group: Layers, model: Model, setting: Setting) -> list[Launch]:
     joined = 0 if s.eager else min(sums, group.norms)
     hidden = model.hidden_size
     launches = [launch for part in parts for launch in part]
-    launches += _extras(group.extras, s)
+    launches += extras("extra", group.extras, s)
     around = [
         *repeated(residual_norm(hidden, model.norm_bias, s), joined),
         *repeated(norm(hidden, model.norm_bias, s), group.norms - joined),
@@ -80,26 +78,3 @@ def _together(parts: Sequence[list[Launch]], hidden: int, setting: Setting) -> l
         return []
     launches = [launch for part in parts for launch in part]
     return [[*launches, *repeated(residual(hidden, setting), len(parts) - 1)]]
-
-
-def _extras(weights: Sequence[Weight], setting: Setting) -> list[Launch]:
-    """Weights of no part: products, rows of tables, and vectors as norms of their size."""
-    products = [weight for weight in weights if weight.role in MATRICES]
-    launches = []
-    for gemm in dict.fromkeys(weight.gemm for weight in products):
-        launches += linear("extra", gemm, weights, setting)
-    biases = {f"{weight.name}.bias" for weight in products}
-    for weight in weights:
-        launches += extra(weight, setting) if weight.name not in biases else []
-    return launches
-
-
-def extra(weight: Weight, setting: Setting) -> list[Launch]:
-    """A table's rows, or a vector's norm; a matrix is a product and has no kernel here."""
-    if weight.role in ("table", "embedding"):
-        program = gather(setting.tokens.seq_q, weight.shape[1], weight.shape[0], precision=setting.plain)
-        return launched(weight.name, "embedding", program)
-    if weight.role in ("vector", "convolution"):
-        program = rmsnorm(setting.rows, weight.elements, precision=setting.plain)
-        return launched(weight.name, "norm", program)
-    return []

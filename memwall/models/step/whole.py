@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from memwall.models.inventory import outer_weights
 from memwall.models.model import Layers, Model
 from memwall.models.passes import Tokens
+from memwall.models.step.extras import extras, has_rotary
 from memwall.models.step.launch import Launch, Setting, launched, merged
-from memwall.models.step.layer import extra, layers, norm
-from memwall.models.step.linear import linear, parameters, precision_of
+from memwall.models.step.layer import layers, norm
+from memwall.models.step.linear import parameters, precision_of
 from memwall.models.weights import Weight
 from memwall.ops.elementwise import copy
 from memwall.ops.gather import gather
@@ -28,7 +29,7 @@ def kernels(model: Model, setting: Setting) -> tuple[Launch, ...]:
         model: the model.
         setting: tokens and formats; `tokens` are the prompt's, or those of the decoder that decodes.
     """
-    s = setting._replace(rotary=not _has_positions(model))
+    s = setting._replace(rotary=has_rotary(model))
     launches: list[Launch] = []
     if model.encoder and s.prefill:
         launches += _stack(model, model.encoder, s._replace(causal=False), "encoder.")
@@ -37,15 +38,17 @@ def kernels(model: Model, setting: Setting) -> tuple[Launch, ...]:
     elif not model.decodes:
         s = s._replace(causal=False)
     launches += _stack(model, model.layers, s)
-    launches += _outer(model, s)
+    outer = s._replace(linear=s.plain, unquantised=_matrices(model))  # quantisation covers layers alone
+    launches += extras(
+        "outer", [w for w in model.extras if s.prefill or not w.name.startswith("encoder.")], outer
+    )
     if model.head:
         launches += _head(model, s)
     return merged(launches)
 
 
-def _has_positions(model: Model) -> bool:
-    """Learned positions are a table beside the vocabulary's."""
-    return any(weight.role == "table" and "position" in weight.name for weight in model.extras)
+def _matrices(model: Model) -> frozenset[str]:
+    return frozenset(f"{weight.part}.{weight.name}" for weight in model.extras)
 
 
 def _stack(model: Model, groups: Sequence[Layers], setting: Setting, prefix: str = "") -> list[Launch]:
@@ -61,17 +64,6 @@ def _stack(model: Model, groups: Sequence[Layers], setting: Setting, prefix: str
     else:  # the last residual sum has the final norm, and the first layer's stands alone
         launches += [*norm(model.hidden_size, model.norm_bias, setting), *inner]
     return [launch._replace(name=f"{prefix}{launch.name}") for launch in launches]
-
-
-def _outer(model: Model, setting: Setting) -> list[Launch]:
-    """The weights beside the embedding and the head: positions, projections."""
-    launches = []
-    for weight in model.extras:
-        launches += extra(weight, setting)
-        if weight.role in ("linear", "router") and not weight.name.endswith(".bias"):
-            plain = setting._replace(linear=setting.plain)  # quantisation covers layers alone
-            launches += linear("outer", weight.gemm, [weight], plain)
-    return launches
 
 
 def _head(model: Model, setting: Setting) -> list[Launch]:
