@@ -10,7 +10,7 @@ from memwall.models.parameters import Parameters, count
 from memwall.models.storage import storage_of, weight_bytes
 from memwall.render.data import Record
 from memwall.render.page import Lines, Page, Section, Table
-from memwall.render.parts import attention_text, group_record, mixer_text, mlps_text
+from memwall.render.parts import attention_summary, group_record, mixer_text, mlps_text
 from memwall.units import format_bytes, format_parameters
 
 
@@ -51,7 +51,6 @@ def list_page(models: Sequence[Model]) -> Page:
     rows = []
     for model in models:
         parameters = count(model)
-        kinds = [attention_text(group.attention) for group in model.layers if group.attention is not None]
         rows.append(
             (
                 model.name,
@@ -59,7 +58,7 @@ def list_page(models: Sequence[Model]) -> Page:
                 format_parameters(parameters.active),
                 str(model.layer_count),
                 str(model.hidden_size),
-                "; ".join(dict.fromkeys(kinds)),
+                attention_summary(model),
             )
         )
     header = ("model", "parameters", "active", "layers", "hidden", "attention")

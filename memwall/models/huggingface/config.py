@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -200,6 +201,6 @@ class ConfigFile:
         """The 1-based line of the last key of a path that is there."""
         at = 0
         for key in path:
-            found = self.text.find(f'"{key}"', at)
-            at = found if found >= 0 else at
+            found = re.compile(rf'(?<![\w"]){re.escape(key)}"?\s*:|"{re.escape(key)}"').search(self.text, at)
+            at = found.start() if found else at
         return self.text.count("\n", 0, at) + 1
