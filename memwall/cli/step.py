@@ -8,7 +8,9 @@ from typing import Any
 import click
 
 from memwall.cli.devices import on_each, show
+from memwall.cli.models import load_model
 from memwall.cli.options import (
+    IMPL,
     MODEL,
     Count,
     Format,
@@ -20,7 +22,6 @@ from memwall.cli.options import (
 from memwall.cli.output import Output
 from memwall.errors import Refusal
 from memwall.hardware import Device
-from memwall.models.load import load
 from memwall.reports.case import DEFAULT_DTYPE, DEFAULT_GPU
 from memwall.reports.step import PHASES, StepReport, step
 
@@ -35,7 +36,12 @@ Examples:
 
 
 @click.command("step", epilog=EPILOG)
-@click.option("--model", type=MODEL, required=True, help="a model, or its YAML file: memwall model list")
+@click.option(
+    "--model",
+    type=MODEL,
+    required=True,
+    help="a model, its YAML file, its config.json or the folder with one: memwall model list",
+)
 @gpu_option
 @click.option("--phase", type=click.Choice(PHASES), help="by default as --seq or --context says")
 @click.option("--batch", type=Count(), default=1, show_default=True, help="sequences")
@@ -46,7 +52,7 @@ Examples:
     "--weight-dtype", type=Format(), help="storage format of the linear layers; default the checkpoint's"
 )
 @click.option("--kv-dtype", type=Format(), help="storage format of the cache; default 16 bits")
-@click.option("--impl", default="flash", show_default=True, help="attention: flash or standard")
+@click.option("--impl", type=IMPL, default="flash", show_default=True, help="attention: flash or standard")
 @click.option("--eager", is_flag=True, help="each elementwise step and each projection a kernel of its own")
 @set_option
 @output_options
@@ -55,7 +61,7 @@ def command(gpu: str | None, model: str, changes: dict[str, str], **options: Any
     from memwall.render import step as view
 
     output = Output(**{key: options.pop(key) for key in Output._fields})
-    loaded = load(model)
+    loaded = load_model(model)
     defaults = defaults_of(GPU=(gpu, DEFAULT_GPU), dtype=(options["dtype"], DEFAULT_DTYPE))
     make = partial(step, loaded, defaults=defaults, **options)
 

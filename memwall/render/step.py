@@ -241,7 +241,9 @@ def _times(report: StepReport) -> list[tuple[str, ...]]:
     user = f"{significant(report.tokens_per_s_per_user)} a user"
     bandwidth = format_bytes_per_s(report.device.bandwidth.value)
     peak = f", MFU {_percent(report.mfu)}"
-    if whole.peak:
+    if len(whole.work.matrix_flops) > 1:
+        peak += " of the formats' peaks"
+    elif whole.peak:
         peak += f" of {format_flops_per_s(whole.peak.value)}"
     return [
         ("intensity", "-" if intensity is None else f"{significant(intensity)} FLOP/B", ridge),

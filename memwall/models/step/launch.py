@@ -108,14 +108,30 @@ def repeated(launches: Iterable[Launch], times: int) -> list[Launch]:
 
 
 def merged(launches: Iterable[Launch]) -> tuple[Launch, ...]:
-    """Equal launches of one name as one with their repeats; each stands behind the one that ran before it."""
+    """Equal launches of one name as one with their repeats.
+
+    What belongs to a part stands together, whichever layers have it, in the order in which it runs; what
+    mixes tokens stands before MLPs, and the head last.
+    """
     repeats: dict[Launch, int] = {}
-    order: list[Launch] = []
-    place = 0
+    parts: dict[str, list[Launch]] = {}
+    before: Launch | None = None
     for launch in launches:
         key = launch._replace(repeats=0)
+        part = parts.setdefault(_part(launch.name), [])
         if key not in repeats:
-            order.insert(place, key)
-        place = order.index(key) + 1
+            place = part.index(before) + 1 if before is not None and before in part else len(part)
+            part.insert(place, key)
         repeats[key] = repeats.get(key, 0) + launch.repeats
-    return tuple(key._replace(repeats=repeats[key]) for key in order)
+        before = key
+    ordered = sorted(parts, key=lambda part: _LATER.get(part, 0))
+    return tuple(key._replace(repeats=repeats[key]) for part in ordered for key in parts[part])
+
+
+_LATER = {"mlp": 1, "moe": 1, "extra": 1, "final norm": 2, "outer": 2, "head": 3, "sampling": 3}
+
+
+def _part(name: str) -> str:
+    """The part that a kernel's name begins with: attention.qkv and `attention, window 4096` have one."""
+    area = name.partition(".")[0].partition(",")[0]
+    return "moe" if area in ("experts", "shared") else area
