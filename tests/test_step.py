@@ -17,7 +17,7 @@ from memwall.models.attentions import GroupedAttention, LatentAttention
 from memwall.models.inventory import language_items
 from memwall.models.load import load
 from memwall.models.mlps import GatedMlp, expected_distinct
-from memwall.models.model import Model
+from memwall.models.model import Layers, Model
 from memwall.models.parameters import count
 from memwall.models.storage import item_bytes, storage_of
 from memwall.reports.step import StepReport, step
@@ -127,6 +127,41 @@ def test_deepseek_v3_meets_8_163_and_252_of_its_experts(batch: int, experts: flo
 def test_a_batch_of_one_reads_the_chosen_experts_to_the_byte() -> None:
     report = step("deepseek-v3", context=1, weight_dtype="bf16")
     assert report.weight_bytes == 2 * count(load("deepseek-v3")).active
+
+
+def test_other_mixtures_meet_what_the_expectation_says() -> None:
+    qwen = step("qwen3-30b-a3b", context=4096, batch=16)  # 128 experts, 8 of them a token
+    assert by_name(qwen, "experts.down").launch.kernel.reads[1].shape[0] == pytest.approx(82.4, abs=0.05)
+    lite = step("deepseek-v2-lite", context=4096)  # 64 experts, 6 of them a token, two shared
+    routed, shared = (by_name(lite, f"{what}.down").launch.kernel.reads[1] for what in ("experts", "shared"))
+    assert routed.shape == (6, 2048, 1408)
+    assert shared.shape == (2048, 2 * 1408)
+    # One FLOP a byte at 16 bits: a token's product with each weight that it reads.
+    assert by_name(lite, "experts.down").bound.arithmetic_intensity == pytest.approx(1, rel=0.01)
+
+
+def test_a_tied_table_counts_once_as_the_head() -> None:
+    """Llama 3.2 1B: 1,235,814,400 parameters, the 128256 x 2048 table among them: 2.47 GFLOP a token."""
+    layer = Layers(16, GroupedAttention(32, 8, 64), (GatedMlp(8192),))
+    model = Model("one", "One", 2048, 128256, True, (layer,))
+    assert count(model).active == 1235814400
+    report = step(model, context=1)
+    norms = 33 * 2048
+    attention = 16 * 32 * 4 * 64
+    assert report.whole.work.flops == 2 * (1235814400 - norms) + attention
+    assert report.whole.work.flops == pytest.approx(2.47e9, rel=0.001)
+
+
+def test_elementwise_work_grows_with_tokens_and_the_mlp_s_own_width() -> None:
+    report = step("llama3-8b", seq=100)
+    kernel = by_name(report, "mlp.silu*mul").launch.kernel
+    assert [t.shape for t in (*kernel.reads, *kernel.writes)] == [(100, 14336)] * 3
+    assert kernel.vector_flops == 3 * 100 * 14336
+
+
+def test_a_step_grows_evenly_with_its_context_so_that_the_mean_step_is_the_middle_one() -> None:
+    first, middle, last = (step("llama3-8b", context=n).whole.time_s for n in (1000, 3000, 5000))
+    assert (first + last) / 2 == pytest.approx(middle, rel=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -265,9 +300,11 @@ def test_kernels_add_up_to_closed_forms(name: str, kind: str, eager: bool) -> No
     length = shape.get("context", seq)
     expected = attention_flops(model, batch, seq, length, report.setting.absorbed)
     assert sum(line.work.flops for line in report.lines if line.launch.kind == "attention") == expected
-    recurrences = sum(line.work.flops for line in report.lines if line.launch.name == "recurrence.scan")
-    if not all(line.launch.kernel.matrix_flops for line in report.lines if "scan" in line.launch.name):
-        recurrences = 0  # Mamba's works on the vector lanes alone
+    recurrences = sum(
+        line.launch.repeats * line.launch.kernel.matrix_flops
+        for line in report.lines
+        if line.launch.kind == "recurrence"
+    )
     assert report.whole.work.flops == products + expected + recurrences
     fractions = 2 * sum(line.launch.repeats for line in report.lines)  # of experts, rounded up to a byte
     assert report.weight_bytes == pytest.approx(inventory_bytes(model, rows), rel=0, abs=fractions)
