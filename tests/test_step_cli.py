@@ -87,7 +87,7 @@ def test_what_does_not_fit_is_a_warning(capsys: pytest.CaptureFixture[str]) -> N
 def test_the_page_fits_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:
     for command in (SEVENTY, f"{SEVENTY} --eager", "step --model deepseek-v3 --context 4096 --batch 32"):
         out, _ = said(capsys, command)
-        table = out.partition("\nKernels\n")[2].partition("\n\n")[0]
+        table = out.partition("\nKernels, all repeats of each\n")[2].partition("\n\n")[0]
         assert max(map(len, table.splitlines())) <= 100
         assert "<-" in table
 

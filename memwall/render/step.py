@@ -90,7 +90,7 @@ def page(report: StepReport) -> Page:
     """The report for people."""
     return [
         Section(_heading(report), Table([*_facts(report), *_times(report)])),
-        Section("Kernels", _kernel_table(report)),
+        Section("Kernels, all repeats of each", _kernel_table(report)),
         *notes_section(_notes(report)),
     ]
 
@@ -286,7 +286,6 @@ def _shared_notes(report: StepReport) -> list[str]:
     notes = [f"by default: {', '.join(report.defaults)}"] if report.defaults else []
     if report.phase == "decode":
         notes.append("the new token is counted in the context: attention reads as many keys")
-    notes.append("kernels: FLOPs, traffic and time of all repeats; shares of the kernels one after the other")
     if any(launch.kind == "routing" for launch in (line.launch for line in report.lines)):
         notes.append(
             "experts: those that the batch meets on average with even routing, N (1 - (1 - k/N)^tokens)"
