@@ -36,7 +36,7 @@ Examples:
   memwall roofline --gpu h100 --op gemv
   memwall roofline --gpu h100,h200,mi300x --op gemm --m 4096 --n 4096 --k 4096
   memwall attention --model llama3-70b --seq 8192
-  memwall step --model llama3-70b --phase decode --context 4096
+  memwall step --model llama3-8b --phase decode --context 4096
   memwall gpu list
 """
 

@@ -23,15 +23,17 @@ from memwall.cli.output import Output
 from memwall.errors import Refusal
 from memwall.hardware import Device
 from memwall.reports.case import DEFAULT_DTYPE, DEFAULT_GPU
-from memwall.reports.step import PHASES, StepReport, step
+from memwall.reports.step import StepReport, step
+from memwall.reports.step_setting import PHASES
 
 EPILOG = """\b
 Examples:
-  memwall step --model llama3-70b --gpu h200 --phase decode --batch 8 --context 4096
+  memwall step --model llama3-70b --gpu b200 --phase decode --batch 8 --context 4096
   memwall step --model llama3-8b --gpu h100 --phase prefill --seq 8192
+  memwall step --model config.json --gpu h100 --phase decode --context 4096 --dtype fp8
   memwall step --model mixtral-8x7b --phase decode --context 4096 --weight-dtype int4-g128
   memwall step --model llama3-8b --phase decode --context 8192 --eager
-  memwall step --model deepseek-v3 --phase decode --batch 32 --context 4096 --gpu h200,b200 --json
+  memwall step --model qwen3-32b --phase decode --batch 16 --context 8192 --gpu h200,b200 --json
 """
 
 
@@ -59,6 +61,7 @@ Examples:
 def command(gpu: str | None, model: str, changes: dict[str, str], **options: Any) -> int:
     """One prefill or step of decoding of a model, kernel by kernel."""
     from memwall.render import step as view
+    from memwall.render.step_record import warning
 
     output = Output(**{key: options.pop(key) for key in Output._fields})
     loaded = load_model(model)
@@ -70,7 +73,7 @@ def command(gpu: str | None, model: str, changes: dict[str, str], **options: Any
 
     rows = on_each(gpu, changes, on)
     for row in rows:
-        warning = None if isinstance(row, Refusal) else view.warning(row)
-        if warning:
-            click.echo(f"warning: {warning}", err=True)
+        too_large = None if isinstance(row, Refusal) else warning(row)
+        if too_large:
+            click.echo(f"warning: {too_large}", err=True)
     return show(output, rows, view)

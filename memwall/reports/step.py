@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from functools import reduce
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from memwall.bound import Bound, bound
-from memwall.dtypes import precision
 from memwall.errors import NotAvailable, UsageError
 from memwall.hardware import Device
 from memwall.models import cache
-from memwall.models.attentions import LatentAttention
 from memwall.models.load import load as load_model
 from memwall.models.model import Model, Storage
 from memwall.models.passes import Tokens
@@ -21,8 +18,7 @@ from memwall.models.storage import storage_of, weight_bytes
 from memwall.ops.attention import IMPLS
 from memwall.program import Work, kernel_work
 from memwall.reports.case import DEFAULT_DTYPE, DEFAULT_GPU, Formats, device_of
-
-PHASES = ("prefill", "decode")
+from memwall.reports.step_setting import fastest, phase_of, setting_of, tokens_of, total, work_of
 
 
 class Line(NamedTuple):
@@ -209,15 +205,15 @@ def step(
     loaded = load_model(model) if isinstance(model, str) else model
     if impl not in IMPLS:
         raise UsageError(f"attention has no implementation '{impl}'", f"Choose from: {', '.join(IMPLS)}")
-    named = _phase(loaded, phase, seq, context)
-    tokens, source = _tokens(loaded, named, batch, seq, context)
+    named = phase_of(loaded, phase, seq, context)
+    tokens, source = tokens_of(loaded, named, batch, seq, context)
     formats = Formats.named(dtype or DEFAULT_DTYPE, weight_dtype, kv_dtype)
     storage = storage_of(loaded, formats.weight or (formats.dtype if dtype else None))
-    setting = _setting(device, formats, storage, tokens, named)._replace(source=source, impl=impl)
-    chosen = _fastest(loaded, setting._replace(eager=eager), device)
+    setting = setting_of(device, formats, storage, tokens, named)._replace(source=source, impl=impl)
+    chosen = fastest(loaded, setting._replace(eager=eager), device)
     other = kernels(loaded, chosen._replace(eager=not eager))
     lines = tuple(Line(each, bound(kernel_work(each.kernel), device)) for each in kernels(loaded, chosen))
-    whole = bound(_sum(line.work for line in lines), device)
+    whole = bound(total(line.work for line in lines), device)
     return StepReport(
         device,
         loaded,
@@ -229,7 +225,7 @@ def step(
         chosen,
         lines,
         whole,
-        whole_bytes(_work(other).traffic_bytes),
+        whole_bytes(work_of(other).traffic_bytes),
         defaults,
     )
 
@@ -237,73 +233,3 @@ def step(
 def whole_bytes(count: float) -> int:
     """A count of bytes, or FLOPs; an expected number of experts makes it a fraction."""
     return count if isinstance(count, int) else round(count)
-
-
-def _phase(model: Model, phase: str | None, seq: int | None, context: int | None) -> str:
-    if phase is not None and phase not in PHASES:
-        raise UsageError(f"a pass is prefill or decode, not '{phase}'", "Try --phase decode")
-    if phase is None and seq is None and context is None:
-        raise UsageError(
-            "which pass: --seq for a prefill, --context for a step of decoding",
-            f"For example: memwall step --model {model.name} --phase decode --context 4096",
-        )
-    named = phase or ("prefill" if seq is not None else "decode")
-    if named == "decode" and not model.decodes:
-        raise NotAvailable(
-            f"{model.title} is an encoder: it reads all tokens at once and generates none",
-            "Try --phase prefill --seq 512",
-        )
-    return named
-
-
-def _tokens(model: Model, phase: str, batch: int, seq: int | None, context: int | None) -> tuple[Tokens, int]:
-    """The pass's tokens, and those that the encoder has read."""
-    if phase == "decode":
-        if context is None:
-            raise UsageError(
-                "decode needs --context: tokens in the cache, the new one counted", "Try --context 4096"
-            )
-        if seq is not None and not model.encoder:
-            raise UsageError(
-                "a step of decoding adds one token a sequence: --seq is a prompt's", "Leave out --seq"
-            )
-        return Tokens(batch, 1, context), (seq or context) if model.encoder else 0
-    if seq is None:
-        raise UsageError("prefill needs --seq: tokens of the prompt", "Try --seq 8192")
-    if context is not None and (context < seq or not model.decodes or model.encoder):
-        raise UsageError(
-            f"--context {context}: in a prefill it counts a cached prefix and the {seq} new tokens",
-            f"Leave it out, or try --context {2 * seq}" if model.decodes else "Leave it out",
-        )
-    return Tokens(batch, seq, context or seq), seq if model.encoder else 0
-
-
-def _setting(device: Device, formats: Formats, storage: Storage, tokens: Tokens, phase: str) -> Setting:
-    """The formats: linear layers as asked, all else in 16 bits."""
-    sixteen = "fp16" if formats.dtype == "fp16" or _only_fp16(device, formats) else "bf16"
-    linear = precision(formats.dtype, storage.linear.name, None, sixteen)
-    return Setting(
-        tokens, linear, precision(sixteen, None, formats.kv, None), storage, prefill=phase == "prefill"
-    )
-
-
-def _only_fp16(device: Device, formats: Formats) -> bool:
-    """Beside narrow linear layers the other work takes whichever 16-bit format there is."""
-    return formats.dtype != "bf16" and "bf16" not in device.dtypes() and "fp16" in device.dtypes()
-
-
-def _fastest(model: Model, setting: Setting, device: Device) -> Setting:
-    """Latent attention in the form that takes this device least time; others have one form."""
-    latent = any(isinstance(group.attention, LatentAttention) for group in model.layers)
-    if not (latent and setting.tokens.cached):
-        return setting
-    forms = [setting._replace(absorbed=absorbed) for absorbed in (True, False)]
-    return min(forms, key=lambda form: bound(_work(kernels(model, form)), device).time_s)
-
-
-def _work(launches: Iterable[Launch]) -> Work:
-    return _sum(kernel_work(launch.kernel).times(launch.repeats) for launch in launches)
-
-
-def _sum(works: Iterable[Work]) -> Work:
-    return reduce(Work.__add__, works, Work(0, 0, {}, 0, 0))
