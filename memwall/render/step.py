@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from memwall.errors import Refusal
 from memwall.models.cache import DEFAULT_FORMAT
-from memwall.render.bounds import compared_notes, mark, notes_section
+from memwall.render.bounds import compared_notes, mark, notes_section, steps_section
 from memwall.render.page import Page, Section, Table, numbers
 from memwall.render.step_record import all_notes, capacity_bytes, own_notes, percent, shared_notes
 from memwall.render.step_record import record as record
@@ -28,6 +28,7 @@ def page(report: StepReport) -> Page:
     return [
         Section(_heading(report), Table([*_facts(report), *_times(report)])),
         Section("Kernels, all repeats of each", _kernel_table(report)),
+        *steps_section(report.advice),
         *notes_section(all_notes(report)),
     ]
 
@@ -76,12 +77,12 @@ def _kernel_table(report: StepReport) -> Table:
                 _flops_text(work.flops),
                 format_bytes(work.traffic_bytes),
                 "-" if intensity is None else significant(intensity, 3),
-                line.bound.limited_by,
+                line.bound.regime.removesuffix("-bound"),
                 format_seconds(line.time_s),
                 percent(share) + (" <-" if line.time_s == largest else ""),
             )
         )
-    header = ("kernel", "x", "FLOPs", "traffic", "FLOP/B", "limit", "time", "share")
+    header = ("kernel", "x", "FLOPs", "traffic", "FLOP/B", "bound", "time", "share")
     table = numbers(rows, header)
     return table._replace(right=table.right - {5, 7})
 

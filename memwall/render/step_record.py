@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from memwall.errors import NotAvailable
-from memwall.render.bounds import LIMITS, evidence_record
+from memwall.render.bounds import LIMITS, evidence_record, step_record
 from memwall.render.data import Record
 from memwall.reports.evidence import confession, remarks
 from memwall.reports.step import Line, StepReport, whole_bytes
@@ -64,6 +64,7 @@ def record(report: StepReport) -> Record:
         "defaults": list(report.defaults),
         **evidence_record(report.device, report.bounds, report.model),
         "notes": all_notes(report),
+        "advice": [step_record(step) for step in report.advice],
     }
 
 

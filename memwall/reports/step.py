@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from memwall.bound import Bound, bound
 from memwall.errors import NotAvailable, UsageError
@@ -19,6 +19,9 @@ from memwall.ops.attention import IMPLS
 from memwall.program import Work, kernel_work
 from memwall.reports.case import DEFAULT_DTYPE, DEFAULT_GPU, Formats, device_of
 from memwall.reports.step_setting import fastest, phase_of, setting_of, tokens_of, total, work_of
+
+if TYPE_CHECKING:
+    from memwall.reports.steps import Step
 
 
 class Line(NamedTuple):
@@ -56,12 +59,21 @@ class StepReport(NamedTuple):
     """All kernels together, everything overlapping."""
     other_traffic_bytes: int
     """Of the same pass eager, or of an eager one fused."""
+    asked: Mapping[str, Any]
+    """The arguments, to ask again with something changed."""
     defaults: tuple[str, ...]
 
     @property
     def bounds(self) -> list[Bound]:
         """The pass's bound and its kernels'."""
         return [self.whole, *(line.bound for line in self.lines)]
+
+    @property
+    def advice(self) -> tuple[Step, ...]:
+        """What to do next, in order, each with its bound."""
+        from memwall.reports.step_advice import next_steps
+
+        return next_steps(self)
 
     @property
     def kernels_bound_time_s(self) -> float:
@@ -201,6 +213,10 @@ def step(
         UsageError: an unknown name, or a shape that cannot be.
         NotAvailable: the device has no peak for that format, or the model has no such phase.
     """
+    asked = {
+        "phase": phase, "batch": batch, "context": context, "seq": seq, "dtype": dtype,
+        "weight_dtype": weight_dtype, "kv_dtype": kv_dtype, "impl": impl, "eager": eager,
+    }  # fmt: skip
     device = device_of(gpu, changes)
     loaded = load_model(model) if isinstance(model, str) else model
     if impl not in IMPLS:
@@ -226,6 +242,7 @@ def step(
         lines,
         whole,
         whole_bytes(work_of(other).traffic_bytes),
+        asked,
         defaults,
     )
 

@@ -40,8 +40,8 @@ def latent_heads(
     rope, rank = kind.qk_rope_head_dim, kind.kv_lora_rank
     q = Tensor("q", (s.rows, kind.heads, rope), plain.activation)
     k = Tensor("k", (s.rows, 1, rope), plain.activation)
-    latent = Tensor("latent", (s.rows, rank), plain.activation)
-    normed = latent._replace(name="latent normed")
+    latent = Tensor("kv", (s.rows, rank), plain.activation)
+    normed = latent._replace(name="kv normed")
     norm = parameters([w for w in weights if w.name.startswith("kv_a_norm")], s)
     turned = k._replace(name="k ready")
     steps = [_norm("norm latent", latent, normed, norm)]
