@@ -12,7 +12,7 @@ from memwall.reports.step import StepReport, step
 from memwall.reports.steps import Step, faster, narrower
 from memwall.units import format_bytes, significant
 
-MOST = 2**14
+MOST = 16_384
 """Sequences up to which a batch is looked for that is no longer memory-bound."""
 
 
@@ -77,7 +77,7 @@ def _batch(report: StepReport) -> Iterator[Step]:
         middle = (low + high) // 2
         low, high = (middle, high) if sized(batch=middle).whole.limited_by == "hbm" else (low, middle)
     then = sized(batch=high)
-    rate = f"{significant(then.tokens_per_s)} tokens/s, {significant(then.tokens_per_s_per_user)} a user"
+    reached = f"{significant(then.tokens_per_s)} tokens/s, {significant(then.tokens_per_s_per_user)} a user"
     cache = f"their cache takes {format_bytes(then.resident_cache_bytes)}"
-    text = f"At batch {high} this becomes compute-bound: {rate}; {cache}"
+    text = f"At batch {high} this becomes compute-bound: {reached}; {cache}"
     yield Step("batch", text, then.whole.time_s, ("batch", high))
