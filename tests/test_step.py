@@ -351,6 +351,18 @@ def test_an_eager_pass_moves_the_intermediates_besides(name: str, shape: dict[st
     assert eager.whole.work.matrix_flops == fused.whole.work.matrix_flops
 
 
+def test_merged_projections_read_their_input_once_in_an_eager_pass_too() -> None:
+    apart, merged = (step("llama3-8b", seq=100, eager=True, merged=m) for m in (False, True))
+    # QKV read one input and not three, gate and up one and not two; 2 bytes an element.
+    saved = 32 * 3 * 100 * 4096 * 2
+    assert apart.whole.work.traffic_bytes - merged.whole.work.traffic_bytes == saved
+    names = {line.launch.name for line in merged.lines}
+    assert {"attention.qkv", "mlp.gate_up", "mlp.silu", "mlp.mul", "residual", "norm"} <= names
+    fused = step("llama3-8b", seq=100, merged=True)
+    assert fused.lines == step("llama3-8b", seq=100).lines
+    assert fused.saved_bytes == merged.saved_bytes == step("llama3-8b", seq=100).saved_bytes - saved
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_fusing_never_adds_traffic_and_keeps_products(name: str) -> None:
     for shape in PASSES.values():

@@ -208,6 +208,48 @@ def test_a_recurrence_costs_a_token_what_its_equation_says(kind: Recurrence) -> 
     assert scan.matrix_flops + scan.vector_flops == kind.flops_per_token
 
 
+def shapes(report: StepReport, name: str) -> list[tuple[Any, ...]]:
+    """Of what a kernel reads and writes, in order."""
+    [line] = [line for line in report.lines if line.launch.name == name]
+    kernel = line.launch.kernel
+    return [tensor.shape for tensor in (*kernel.reads, *kernel.writes)]
+
+
+def test_experts_work_on_pairs_of_tokens_and_experts() -> None:
+    """3 tokens of 512 with 4 of 16 experts of width 256 each: 12 pairs, 16 (1 - 0.75^3) = 9.25 experts."""
+    model = model_of(Layers(2, GROUPED, (Experts(16, 4, 256, 128),)))
+    fused, eager = (step(model, context=9, batch=3, eager=e) for e in (False, True))
+    up, down = (9.25, 256, 512), (9.25, 512, 256)
+    assert shapes(fused, "moe.router") == [(3, 512), (16, 512), (3, 16)]
+    assert shapes(fused, "moe.route") == [(3, 16), (3, 4), (3, 4)]
+    assert shapes(fused, "experts.gate_up") == [(3, 512), up, up, (12, 512)]  # each token read once
+    assert shapes(fused, "experts.silu*mul") == [(12, 256)] * 3
+    assert shapes(fused, "experts.down") == [(12, 256), down, (12, 512)]
+    assert shapes(fused, "shared.silu*mul") == [(3, 128)] * 3
+    assert shapes(fused, "moe.combine") == [(3, 4, 512), (3, 4), (3, 512), (3, 512)]
+    assert shapes(eager, "moe.dispatch") == [(3, 512), (3, 4), (3, 4, 512)]
+    assert shapes(eager, "experts.gate_proj") == [(12, 512), up, (12, 256)]
+    assert shapes(eager, "moe.combine") == [(3, 4, 512), (3, 4), (3, 512)]
+    assert shapes(eager, "moe.add") == [(3, 512)] * 3
+
+
+def test_a_recurrence_reads_what_each_token_brings() -> None:
+    delta = step(model_of(Layers(1, recurrence=GatedDelta(4, 8, 32, 64), norms=1)), seq=10, batch=3)
+    state = (3, 8, 32, 64)
+    key, value, vectors = (3, 10, 4, 32), (3, 10, 8, 64), [(8,), (8,)]
+    assert shapes(delta, "recurrence.conv") == [(3, 10, 768), (768, 4), (3, 10, 768), (3, 768, 3)]
+    assert shapes(delta, "recurrence.scan") == [key, key, value, (3, 10, 16), *vectors, value, state]
+    kimi = GatedDelta(8, 8, 32, 32, channel_gate_rank=16)  # a decay a channel, a beta a head
+    scan = shapes(step(model_of(Layers(1, recurrence=kimi, norms=1)), seq=10, batch=3), "recurrence.scan")
+    assert scan[3] == (3, 10, 8 * 32 + 8)
+
+
+def test_a_bias_is_added_to_every_output_of_every_token() -> None:
+    model = model_of(Layers(1, GROUPED._replace(qkv_bias=True), MLP))
+    [qkv] = [line for line in step(model, seq=10).lines if line.launch.name == "attention.qkv"]
+    assert qkv.launch.kernel.vector_flops == 10 * (8 + 2 + 2) * 64
+
+
 # --- encoders ---------------------------------------------------------------------------------------------
 
 ENCODER = Layers(4, GROUPED, MLP)

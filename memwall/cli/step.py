@@ -56,6 +56,7 @@ Examples:
 @click.option("--kv-dtype", type=Format(), help="storage format of the cache; default 16 bits")
 @click.option("--impl", type=IMPL, default="flash", show_default=True, help="attention: flash or standard")
 @click.option("--eager", is_flag=True, help="each elementwise step and each projection a kernel of its own")
+@click.option("--merged", is_flag=True, help="with --eager: QKV one product, gate and up one, all the same")
 @set_option
 @output_options
 def command(gpu: str | None, model: str, changes: dict[str, str], **options: Any) -> int:

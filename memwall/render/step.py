@@ -94,6 +94,8 @@ def _flops_text(flops: float) -> str:
 
 def _title(report: StepReport) -> str:
     how = "eager" if report.setting.eager else "fused"
+    if report.setting.eager and report.setting.merged:
+        how = "eager, merged projections"
     formats = [report.formats.dtype]
     if report.storage.linear.name != report.formats.dtype:
         formats.append(f"weights {report.storage.linear.name}")

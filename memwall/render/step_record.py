@@ -31,6 +31,7 @@ def record(report: StepReport) -> Record:
         "kv_dtype": report.setting.plain.kv.name,
         "impl": report.setting.impl,
         "eager": report.setting.eager,
+        "merged": report.setting.merged,
         "flops": work.flops,
         "flops_by_engine": work.flops_by_engine,
         "read_bytes": whole_bytes(work.read_bytes),

@@ -188,6 +188,7 @@ def step(
     kv_dtype: str | None = None,
     impl: str = "flash",
     eager: bool = False,
+    merged: bool = False,
     changes: Mapping[str, str | float] | None = None,
     defaults: tuple[str, ...] = (),
 ) -> StepReport:
@@ -206,6 +207,7 @@ def step(
         kv_dtype: storage format of the cache.
         impl: of attention: flash or standard.
         eager: every elementwise step and every projection a kernel of its own.
+        merged: in an eager pass too, QKV is one product, and gate and up one.
         changes: what-ifs on the device.
         defaults: what the caller assumed on the user's behalf, for the report.
 
@@ -216,6 +218,7 @@ def step(
     asked = {
         "phase": phase, "batch": batch, "context": context, "seq": seq, "dtype": dtype,
         "weight_dtype": weight_dtype, "kv_dtype": kv_dtype, "impl": impl, "eager": eager,
+        "merged": merged,
     }  # fmt: skip
     device = device_of(gpu, changes)
     loaded = load_model(model) if isinstance(model, str) else model
@@ -226,8 +229,8 @@ def step(
     formats = Formats.named(dtype or DEFAULT_DTYPE, weight_dtype, kv_dtype)
     storage = storage_of(loaded, formats.weight or (formats.dtype if dtype else None))
     setting = setting_of(device, formats, storage, tokens, named)._replace(source=source, impl=impl)
-    chosen = fastest(loaded, setting._replace(eager=eager), device)
-    other = kernels(loaded, chosen._replace(eager=not eager))
+    chosen = fastest(loaded, setting._replace(eager=eager, merged=merged or not eager), device)
+    other = kernels(loaded, chosen._replace(eager=not eager, merged=merged or eager))
     lines = tuple(Line(each, bound(kernel_work(each.kernel), device)) for each in kernels(loaded, chosen))
     whole = bound(total(line.work for line in lines), device)
     return StepReport(

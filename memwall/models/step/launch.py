@@ -36,7 +36,9 @@ class Setting(NamedTuple):
     """Of everything else: 16 bits, and the cache's format."""
     storage: Storage
     eager: bool = False
-    """Every elementwise step and every projection is a kernel of its own."""
+    """Every elementwise step is a kernel of its own, and every projection unless they are merged."""
+    merged: bool = True
+    """Projections of one input are one product: QKV, gate and up."""
     impl: str = "flash"
     absorbed: bool = False
     """Latent attention computed on the latent cache itself."""

@@ -1,6 +1,6 @@
 """The matrix products of a pass, from the weights that its parts list.
 
-Weights that read the same input are one product (QKV, gate and up), unless the pass is eager. A bias is
+Weights that read the same input are one product (QKV, gate and up), unless the pass keeps them apart. A bias is
 added by the product that it belongs to.
 """
 
@@ -33,7 +33,7 @@ def linear(
     kind: Kind = "linear",
     columns: int | None = None,
 ) -> list[Launch]:
-    """The product of that name; several kernels where its weights have several formats, or if eager.
+    """The product of that name; several kernels where its weights have several formats, or are not merged.
 
     Args:
         area: the part's name in the pass.
@@ -91,7 +91,7 @@ _ROUNDING = 0.000_000_000_001
 
 def _products(gemm: str, weights: Sequence[Weight], setting: Setting) -> list[tuple[str, list[Weight]]]:
     chosen = [weight for weight in weights if weight.role in MATRICES and weight.gemm == gemm]
-    if setting.eager:
+    if not setting.merged:
         return [(weight.name, [weight]) for weight in chosen]
     groups: dict[tuple[bool, int], list[Weight]] = {}
     for weight in chosen:
