@@ -1,7 +1,7 @@
 """The matrix products of a pass, from the weights that its parts list.
 
-Weights that read the same input are one product (QKV, gate and up), unless the pass keeps them apart. A bias is
-added by the product that it belongs to.
+Weights that read the same input are one product (QKV, gate and up), unless the pass keeps them apart. A bias
+is added by the product that it belongs to.
 """
 
 from __future__ import annotations

@@ -99,6 +99,6 @@ def _sampling(rows: int, vocab: int, setting: Setting) -> list[Launch]:
     widen = copy(rows, vocab, precision=setting.plain._replace(plain=fp32))
     program = argmax(rows, vocab, precision=setting.plain._replace(activation=fp32))
     return [
-        *launched("sampling: to fp32", "sampling", widen),
-        *launched("sampling: argmax", "sampling", program),
+        *launched("sampling.to fp32", "sampling", widen),
+        *launched("sampling.argmax", "sampling", program),
     ]
