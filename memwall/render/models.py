@@ -34,6 +34,7 @@ def record(model: Model) -> Record:
         "kv_growth_bytes_per_token": cache.growth_bytes_per_token(model),
         "kv_all_layers_bytes_per_token": cache.all_layers_bytes_per_token(model),
         "indexer_bytes_per_token": cache.indexer_bytes_per_token(model),
+        "cross_bytes_per_source_token": cache.cross_bytes_per_source_token(model),
         "state_bytes_per_sequence": cache.state_bytes_per_sequence(model),
         "sliding": [
             {"window": kept.window, "layers": kept.layers, "bytes_per_token": kept.bytes_per_token}
@@ -108,6 +109,9 @@ def _memory_rows(model: Model) -> list[tuple[str, ...]]:
     indexer, states = cache.indexer_bytes_per_token(model), cache.state_bytes_per_sequence(model)
     if indexer:
         rows.append(("indexer a token", f"{indexer:,} B", "16-bit"))
+    cross = cache.cross_bytes_per_source_token(model)
+    if cross:
+        rows.append(("cross cache", f"{cross:,} B", "a token of the encoder, 16-bit"))
     if states:
         rows.append(("states a sequence", f"{states:,} B", "4 bytes an element, however long it is"))
     return rows
