@@ -299,6 +299,8 @@ def test_a_translator_prefills_its_encoder_and_one_token_of_its_decoder() -> Non
             products += 2 * item.parameters * 2 * (96 if crossed else 1)
     assert matrix_flops(report, "linear") == products
     assert report.tokens_per_s == pytest.approx(2 * 96 / report.whole.time_s)
+    own, other = 3 * 2 * 2 * 64 * 2, 3 * 96 * 2 * 8 * 64 * 2  # one token of its own, 96 of the encoder
+    assert report.resident_cache_bytes == report.written_bytes("cache") == 2 * (own + other)
 
 
 def test_a_translator_decodes_with_the_encoder_s_keys_and_not_its_weights() -> None:

@@ -24,7 +24,7 @@ def record(report: StepReport) -> Record:
         "phase": report.phase,
         "batch": report.tokens.batch,
         "seq": None if decode else report.source or report.tokens.seq_q,
-        "context": report.tokens.seq_kv,
+        "context": report.length,
         "encoder_tokens": report.source or None,
         "dtype": report.formats.dtype,
         "weight_dtype": report.storage.linear.name,

@@ -154,12 +154,17 @@ class StepReport(NamedTuple):
         """Cache and states of the batch once the pass is done."""
         if not self.model.decodes:
             return 0
-        kv, tokens = self.setting.plain.kv, self.tokens
-        each = cache.sequence_bytes(self.model, tokens.seq_kv, kv)
-        each += tokens.seq_kv * cache.indexer_bytes_per_token(self.model, kv)
+        kv = self.setting.plain.kv
+        each = cache.sequence_bytes(self.model, self.length, kv)
+        each += self.length * cache.indexer_bytes_per_token(self.model, kv)
         each += cache.state_bytes_per_sequence(self.model)
-        crossed = sum(g.repeats * g.cross.cached_elements for g in self.model.layers if g.cross is not None)
-        return tokens.batch * (each + whole_bytes(crossed * self.source * kv.bits_per_element / 8))
+        each += self.source * cache.cross_bytes_per_source_token(self.model, kv)
+        return self.tokens.batch * each
+
+    @property
+    def length(self) -> int:
+        """Tokens of a sequence in the cache once the pass is done; with an encoder, of the decoder."""
+        return 1 if self.source and self.phase == "prefill" else self.tokens.seq_kv
 
     @property
     def fits(self) -> bool | None:

@@ -31,7 +31,8 @@ def crossed(kind: GroupedAttention, weights: Sequence[Weight], setting: Setting)
     launches = linear(area, "qkv", target, s)
     if s.prefill:
         encoded = [w for w in weights if w.name.startswith(("k_proj", "v_proj"))]
-        launches += linear(area, "qkv", encoded, s, rows=s.tokens.batch * s.source)
+        made = linear(area, "qkv", encoded, s, rows=s.tokens.batch * s.source)
+        launches += [_kept(launch, s) for launch in made]
     tokens = Tokens(s.tokens.batch, s.tokens.seq_q, s.source)
     program = attention(
         kind.heads,
@@ -47,6 +48,13 @@ def crossed(kind: GroupedAttention, weights: Sequence[Weight], setting: Setting)
     norms = parameters([w for w in weights if w.name.startswith(("q_norm", "k_norm"))], s)
     core = reading(launched(f"{area}.attention", "attention", program), *norms)
     return [*launches, *narrowed(core, s), *linear(area, "output", weights, s)]
+
+
+def _kept(launch: Launch, setting: Setting) -> Launch:
+    """A product whose results go into the cache as they are."""
+    kv = setting.plain.kv
+    writes = tuple(tensor._replace(role="cache", dtype=kv) for tensor in launch.kernel.writes)
+    return launch._replace(kernel=launch.kernel._replace(writes=writes))
 
 
 def _grouped(kind: GroupedAttention, weights: Sequence[Weight], setting: Setting) -> list[Launch]:
