@@ -88,8 +88,12 @@ def test_the_page_fits_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:
     for command in (SEVENTY, f"{SEVENTY} --eager", "step --model deepseek-v3 --context 4096 --batch 32"):
         out, _ = said(capsys, command)
         table = out.partition("\nKernels, all repeats of each\n")[2].partition("\n\n")[0]
-        assert max(map(len, table.splitlines())) <= 100
-        assert "<-" in table
+        assert max(map(len, table.splitlines())) <= (
+            100 if "eager" in command or "deepseek" in command else 80
+        )
+        largest = [line for line in table.splitlines() if line.endswith("<")]
+        assert largest
+        assert "%" in largest[0]
 
 
 def test_equal_layers_stand_in_one_line(capsys: pytest.CaptureFixture[str]) -> None:

@@ -79,12 +79,13 @@ def _kernel_table(report: StepReport) -> Table:
                 "-" if intensity is None else significant(intensity, 3),
                 line.bound.regime.removesuffix("-bound"),
                 format_seconds(line.time_s),
-                percent(share) + (" <-" if line.time_s == largest else ""),
+                f"{100 * share:.1f}%",
+                "<" if line.time_s == largest else "",
             )
         )
-    header = ("kernel", "x", "FLOPs", "traffic", "FLOP/B", "bound", "time", "share")
+    header = ("kernel", "x", "FLOPs", "traffic", "FLOP/B", "bound", "time", "share", "")
     table = numbers(rows, header)
-    return table._replace(right=table.right - {5, 7})
+    return table._replace(right=table.right - {5, 8})
 
 
 def _flops_text(flops: float) -> str:

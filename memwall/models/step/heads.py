@@ -29,7 +29,7 @@ def grouped_heads(
         steps += ready
         if s.causal:
             steps += _cache_writes(ready[-1].writes[0] if ready else k, v, kind, s)
-    return _one_or_all(f"{area}.rope+cache", steps, s, kind.head_dim)
+    return _one_or_all(f"{area}.rope+kv", steps, s, kind.head_dim)
 
 
 def latent_heads(
@@ -48,7 +48,7 @@ def latent_heads(
     steps += [*turning_steps(q, q._replace(name="Q")), *turning_steps(k, turned)]
     kept = Tensor("cache", (s.rows, kind.cached_elements), plain.kv, "cache")
     steps.append(Kernel("write latent", (normed, turned), (kept,)))
-    return _one_or_all(f"{area}.rope+cache", steps, s, rope)
+    return _one_or_all(f"{area}.rope+kv", steps, s, rope)
 
 
 def index_heads(
@@ -61,7 +61,7 @@ def index_heads(
     norm = parameters([w for w in weights if w.name.startswith("indexer.k_norm")], s)
     kept = key._replace(name="index cache", dtype=s.plain.kv, role="cache")
     steps = [_norm("norm index key", key, normed, norm), Kernel("write index key", (normed,), (kept,))]
-    return _one_or_all(f"{area}.index+cache", steps, s, 0)
+    return _one_or_all(f"{area}.index+kv", steps, s, 0)
 
 
 def _of_norm(name: str, weights: Sequence[Weight], setting: Setting) -> tuple[Tensor, ...]:
