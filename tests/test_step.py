@@ -174,6 +174,15 @@ def test_attention_of_a_70b_prefill_moves_what_the_attention_command_says(impl: 
     assert moved == total == getattr(memwall.attention("llama3-70b", seq=4096), impl).traffic_bytes
 
 
+def test_flash_of_llama2_7b_moves_queries_keys_values_and_results_once() -> None:
+    """Four tensors of 32 heads x 4096 x 128; standard, four passes over 32 x 4096^2 scores besides."""
+    flash, standard = (step("llama2-7b", seq=4096, impl=impl) for impl in ("flash", "standard"))
+    layer = by_name(flash, "attention").launch.kernel
+    assert sum(tensor.bytes for tensor in (*layer.reads, *layer.writes)) == 4 * 33554432
+    moved = sum(line.work.traffic_bytes for line in standard.lines if line.launch.kind == "attention")
+    assert moved == 32 * 4 * (33554432 + 2 * 32 * 4096**2)
+
+
 def test_the_embedding_is_looked_up_and_not_multiplied_with() -> None:
     line = by_name(step("llama3-8b", seq=100), "embedding")
     assert line.work.flops == 0
