@@ -13,7 +13,7 @@ from memwall import dtypes
 from memwall.catalog import HARDWARE, MODELS, Catalog
 from memwall.errors import UsageError, shown
 from memwall.reports.case import DEFAULT_DTYPE, DEFAULT_GPU
-from memwall.units import LARGEST_AMOUNT, parse_count, parse_number
+from memwall.units import LARGEST_AMOUNT, parse_count, parse_number, parse_size
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -81,6 +81,36 @@ class Amount(click.ParamType[float]):
                 f"{_flag(param)} must be 0 or at least 1, not '{shown(value)}'", f"Try {_flag(param)} 4.2e12"
             )
         return number
+
+
+class Size(click.ParamType[str]):
+    """An amount of memory such as 44.42GiB; a bare number is GiB. Checked here, kept as typed."""
+
+    name = "size"
+
+    def __init__(self, least: int = 1) -> None:
+        self.least = least
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """The text, which parse_size reads."""
+        parse_size(str(value), _flag(param), self.least)
+        return str(value)
+
+
+class Fraction(click.ParamType[float]):
+    """A number above 0 and at most 1."""
+
+    name = "fraction"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """The number."""
+        number = parse_number(value, _flag(param)) if isinstance(value, str) else value
+        if not 0 < number <= 1:
+            raise UsageError(
+                f"{_flag(param)} must be above 0 and at most 1, not '{shown(value)}'",
+                f"Try {_flag(param)} 0.9",
+            )
+        return float(number)
 
 
 class Named(click.ParamType[str]):

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from memwall.dtypes import Dtype, bytes_of, find
-from memwall.maths import ceil_div
 from memwall.models.model import Layers, Model
+from memwall.models.weights import largest_share
 
 STATE_BYTES = 4
 """An element of a recurrent state: engines keep it in fp32."""
@@ -71,8 +71,12 @@ def state_elements(model: Model) -> int:
 
 
 def state_bytes_per_sequence(model: Model, tensor_parallel: int = 1) -> int:
-    """Recurrent states of a sequence, 4 bytes an element, heads split over GPUs [B]."""
-    return ceil_div(STATE_BYTES * state_elements(model), tensor_parallel)  # type: ignore[no-any-return]
+    """Recurrent states of a sequence, 4 bytes an element, heads split over GPUs while there are any [B]."""
+    return STATE_BYTES * sum(
+        g.repeats * largest_share(g.recurrence.state_elements, g.recurrence.state_shards, tensor_parallel)
+        for g in model.layers
+        if g.recurrence is not None
+    )
 
 
 def indexer_bytes_per_token(model: Model, kv: Dtype = DEFAULT_FORMAT) -> int:
@@ -88,6 +92,6 @@ def _bytes_per_token(group: Layers, kv: Dtype, tensor_parallel: int) -> int:
     """Of one layer on one GPU."""
     if group.attention is None:
         return 0
-    parts = min(tensor_parallel, group.attention.cache_shards)
-    elements = ceil_div(group.attention.cached_elements, parts)
+    attention = group.attention
+    elements = largest_share(attention.cached_elements, attention.cache_shards, tensor_parallel)
     return bytes_of((elements,), kv)  # type: ignore[no-any-return]

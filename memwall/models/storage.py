@@ -6,10 +6,9 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from memwall.dtypes import Dtype, bytes_of, find
-from memwall.maths import ceil_div
 from memwall.models.inventory import Item, language_items, tower_items
 from memwall.models.model import Model, Storage
-from memwall.models.weights import Weight
+from memwall.models.weights import Weight, largest_share
 
 PLAIN = find("bf16")
 """Everything that is not quantised: 2 bytes an element, whatever torch_dtype a file names."""
@@ -49,8 +48,9 @@ def weight_bytes(model: Model, storage: Storage | None = None, tensor_parallel: 
     Args:
         model: the model.
         storage: the linear layers' format; None: the checkpoint's own.
-        tensor_parallel: GPUs; each weight is cut into as many equal parts as its heads, columns or rows
-            allow, and norms and latent projections stand on every GPU.
+        tensor_parallel: GPUs; each weight is cut between its heads, columns or rows, as far as there are
+            any, and norms and latent projections stand on every GPU. Where the cut is uneven, this is
+            the GPU with most.
     """
     chosen = storage or storage_of(model)
     items = list(language_items(model))
@@ -78,7 +78,6 @@ def _covered(item: Item, storage: Storage) -> bool:
 
 
 def _bytes(weight: Weight, dtype: Dtype, tensor_parallel: int) -> int:
-    """Copies times one tensor; one part of it where it is cut."""
+    """Copies times one tensor; the largest part of it where it is cut."""
     whole: int = weight.copies * bytes_of(weight.shape, dtype)
-    parts = min(tensor_parallel, weight.shards)
-    return ceil_div(whole, parts)  # type: ignore[no-any-return]
+    return largest_share(whole, weight.shards, tensor_parallel)
