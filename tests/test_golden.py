@@ -42,6 +42,8 @@ GOLDEN = {
     "capacity-latent": "capacity --model deepseek-v3 --kv-memory 20GiB --tp 8 --context 32768",
     "capacity-two-gpus": "capacity --model mixtral-8x7b --gpu l40s,h100 --weight-dtype fp8 --context 8192",
     "capacity-json": "capacity --model deepseek-v3 --gpu h200 --tp 8 --dtype fp8 --context 8192 --json",
+    "quant": "quant --model llama3-70b --gpu h100",
+    "quant-two-gpus": "quant --model mixtral-8x7b --gpu l40s,b200 --batch 4 --context 8192",
     "op-show-gemm": "op show gemm",
     "model-show": "model show llama3-70b",
     "model-show-json": "model show deepseek-v3 --json",

@@ -43,6 +43,7 @@ COMMANDS = {
     "roofline": "What one kernel must cost: FLOPs, bytes, regime and bound time.",
     "attention": "Standard and flash attention side by side, per head, layer and pass.",
     "capacity": "What fits: weights, cache and reserve; most tokens, sequences and context.",
+    "quant": "Weights in each format: bytes with scales, fit, and the bound of a decode step.",
     "gpu": "The hardware catalogue: list, show, compare.",
     "hbm": "Memory standards beside what each product runs.",
     "op": "The operators: list, show.",
