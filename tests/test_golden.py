@@ -44,6 +44,8 @@ GOLDEN = {
     "capacity-json": "capacity --model deepseek-v3 --gpu h200 --tp 8 --dtype fp8 --context 8192 --json",
     "quant": "quant --model llama3-70b --gpu h100",
     "quant-two-gpus": "quant --model mixtral-8x7b --gpu l40s,b200 --batch 4 --context 8192",
+    "train-memory": "train-memory --model llama3-70b --gpus 64 --zero 3 --checkpointing full",
+    "train-memory-short": "train-memory --model mixtral-8x7b --gpus 8 --tp 2 --pp 2 --zero 1 --gpu h100",
     "op-show-gemm": "op show gemm",
     "model-show": "model show llama3-70b",
     "model-show-json": "model show deepseek-v3 --json",

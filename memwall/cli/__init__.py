@@ -44,6 +44,7 @@ COMMANDS = {
     "attention": "Standard and flash attention side by side, per head, layer and pass.",
     "capacity": "What fits: weights, cache and reserve; most tokens, sequences and context.",
     "quant": "Weights in each format: bytes with scales, fit, and the bound of a decode step.",
+    "train-memory": "Training: parameters, gradients, optimizer and activations on each GPU.",
     "gpu": "The hardware catalogue: list, show, compare.",
     "hbm": "Memory standards beside what each product runs.",
     "op": "The operators: list, show.",

@@ -211,7 +211,7 @@ def shape_options(dims: tuple[str, ...] = tuple(DIMS)) -> Callable[[F], F]:
 def gpu_option(command: F) -> F:
     """--gpu, one or several."""
     text = f"a GPU, several (a,b,c) or a YAML file; default {DEFAULT_GPU}"
-    return click.option("--gpu", type=GPU, multiple=True, callback=_joined, help=text)(command)
+    return click.option("--gpu", type=GPU, multiple=True, callback=joined, help=text)(command)
 
 
 def dtype_option(command: F) -> F:
@@ -255,7 +255,7 @@ def output_options(command: F) -> F:
     return command
 
 
-def _joined(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -> str | None:
+def joined(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -> str | None:
     """--gpu a --gpu b is --gpu a,b."""
     return ",".join(values) if values else None
 
