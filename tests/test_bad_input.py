@@ -406,8 +406,8 @@ FILES = [
     Mistake(
         "config.json",
         "attention --model config.json --seq 8",
-        4,
-        ("config.json", "memwall model show llama3-70b --yaml"),
+        3,
+        ("config.json:1", "model_type is missing"),
         {"config.json": "{}"},
     ),
     Mistake(

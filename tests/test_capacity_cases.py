@@ -18,8 +18,11 @@ from capacity_models import (
     grouped,
 )
 
+from memwall.dtypes import find
+from memwall.models.attentions import GroupedAttention
 from memwall.models.load import load
-from memwall.models.model import Model
+from memwall.models.mlps import GatedMlp
+from memwall.models.model import Layers, Model, Storage
 from memwall.reports.capacity import CapacityReport, capacity
 
 KIB, MIB, GIB, GB = 2**10, 2**20, 2**30, 10**9
@@ -126,6 +129,24 @@ def test_llama_405b_with_eight_and_with_sixteen_kv_heads(kv_heads: int, whole: i
     assert cache_of(model, 9.5, context=4096).kv_bytes_per_token == whole
     shared = cache_of(model, 79392 * a_gpu / GIB, context=4096, tp=8)
     assert (shared.kv_bytes_per_token, shared.max_tokens) == (a_gpu, 79392)
+
+
+@pytest.mark.parametrize(("kv_heads", "gib"), [(8, 56.71), (16, 57.70)])
+def test_llama_405b_with_8_bits_in_most_mlps(kv_heads: int, gib: float) -> None:
+    attention = GroupedAttention(128, kv_heads, 128)
+    kept = frozenset(f"self_attn.{name}_proj" for name in "qkvo")
+    every = kept | {f"mlp.{name}_proj" for name in ("gate", "up", "down")}
+    groups = tuple(
+        Layers(repeats, attention, (GatedMlp(53248),), unquantised=names)
+        for repeats, names in ((124, kept), (2, every))
+    )
+    storage = Storage("fp8 in 124 MLPs", find("fp8"))
+    model = Model("llama-405b", "Llama 3.1 405B", 16384, 128256, False, groups, storage=storage)
+    report = capacity(model, gpu="h100", tp=8, context=16)  # vllm-project/vllm issue 6746
+    norms = 253 * 16384 * 2 * 7 / 8  # whole on each GPU, of which the case counts an eighth
+    assert (report.budget.weight_bytes - norms) / GIB == pytest.approx(gib, abs=0.005)
+    if kv_heads == 16:  # what the log had, but for rope's table and the scales of the rows
+        assert (report.budget.weight_bytes + 32 * MIB) / GIB == pytest.approx(57.752, abs=0.02)
 
 
 def test_gpt_oss_120b_under_both_policies() -> None:  # alvarobartt/hf-mem issue 60

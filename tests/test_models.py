@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from memwall.catalog import MODELS
-from memwall.errors import NotAvailable, UnknownName
+from memwall.errors import UnknownName
 from memwall.models.load import load
 from memwall.models.parameters import count
 
@@ -133,9 +133,3 @@ def test_an_unknown_model_names_the_nearest(typo: str, near: str) -> None:
     with pytest.raises(UnknownName, match=f"unknown model '{typo}'") as refused:
         load(typo)
     assert near in refused.value.hint
-
-
-def test_a_hugging_face_config_is_refused_by_name_until_it_can_be_read() -> None:
-    with pytest.raises(NotAvailable, match=r"config\.json") as refused:
-        load("some/config.json")
-    assert "memwall model show llama3-70b --yaml" in refused.value.hint

@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from memwall.cli.devices import answer
+from memwall.cli.models import load_model
 from memwall.cli.options import (
     ATTENTION_DIMS,
     MODEL,
@@ -19,7 +20,6 @@ from memwall.cli.options import (
     set_option,
     shape_options,
 )
-from memwall.models.load import load
 from memwall.reports.attention import attention
 
 EPILOG = """\b
@@ -32,7 +32,11 @@ Examples:
 
 
 @click.command("attention", epilog=EPILOG)
-@click.option("--model", type=MODEL, help="a model, or its YAML file: memwall model list")
+@click.option(
+    "--model",
+    type=MODEL,
+    help="a model, its YAML file, its config.json or the folder with one: memwall model list",
+)
 @gpu_option
 @shape_options(ATTENTION_DIMS)
 @dtype_option
@@ -44,5 +48,5 @@ def command(gpu: str | None, model: str | None, changes: dict[str, str], **optio
     """Standard and flash attention side by side, per head, layer and pass."""
     from memwall.render import attention as view
 
-    loaded = load(model) if model else None
+    loaded = load_model(model) if model else None
     return answer(partial(attention, loaded), view, gpu, changes, options)

@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from memwall.cli.devices import on_each, show
+from memwall.cli.models import load_model
 from memwall.cli.options import (
     MODEL,
     Count,
@@ -22,7 +23,6 @@ from memwall.cli.output import Output
 from memwall.errors import Refusal
 from memwall.hardware import Device
 from memwall.memory.sequences import POLICIES
-from memwall.models.load import load
 from memwall.reports.capacity import CapacityReport, capacity
 from memwall.reports.case import DEFAULT_GPU
 
@@ -65,7 +65,7 @@ def command(gpu: str | None, model: str, changes: dict[str, str], **options: Any
     from memwall.render import capacity as view
 
     output = Output(**{key: options.pop(key) for key in Output._fields})
-    loaded = load(model)
+    loaded = load_model(model)
     defaults = defaults_of(GPU=(gpu, DEFAULT_GPU))
 
     def make(device: Device) -> CapacityReport:

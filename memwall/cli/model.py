@@ -7,9 +7,11 @@ from typing import Any
 import click
 
 from memwall.catalog import MODELS
+from memwall.cli.models import load_model
 from memwall.cli.options import MODEL, output_options
 from memwall.cli.output import Output, emit, listed, write_yaml
 from memwall.models import load as models
+from memwall.models.huggingface.folder import config_path
 
 EPILOG = """\b
 Examples:
@@ -26,6 +28,7 @@ Examples:
 SHOW_EPILOG = """\b
 Examples:
   memwall model show llama3-70b
+  memwall model show config.json --json
   memwall model show llama3-70b --yaml > my-model.yaml
 """
 
@@ -52,15 +55,16 @@ def list_models(**options: Any) -> None:
 
 @command.command("show", epilog=SHOW_EPILOG)
 @click.argument("model", type=MODEL)
-@click.option("--yaml", "as_yaml", is_flag=True, help="the file itself, accepted back by --model FILE.yaml")
+@click.option("--yaml", "as_yaml", is_flag=True, help="as a model's file, accepted back by --model FILE.yaml")
 @output_options
 def show_model(model: str, as_yaml: bool, **options: Any) -> None:
     """One model: parameters to the last one, layers, KV cache a token."""
+    from memwall.models.yamlform import to_yaml
     from memwall.render import models as view
 
     output = Output(**options)
-    found = models.load(model)
+    found = load_model(model)
     if as_yaml:
-        write_yaml(output, MODELS.find(model).text)
+        write_yaml(output, to_yaml(found) if config_path(model) else MODELS.find(model).text)
         return
     emit(output, lambda: [view.record(found)], lambda: view.show_page(found))

@@ -7,10 +7,10 @@ from typing import Any
 import click
 
 from memwall.cli.devices import on_each, show
+from memwall.cli.models import load_model
 from memwall.cli.options import MODEL, Count, Format, defaults_of, gpu_option, output_options, set_option
 from memwall.cli.output import Output
 from memwall.hardware import Device
-from memwall.models.load import load
 from memwall.reports.case import DEFAULT_GPU
 from memwall.reports.quant import QuantReport, quant
 
@@ -36,7 +36,7 @@ def command(gpu: str | None, model: str, changes: dict[str, str], **options: Any
     from memwall.render import quant as view
 
     output = Output(**{key: options.pop(key) for key in Output._fields})
-    loaded = load(model)
+    loaded = load_model(model)
     defaults = defaults_of(GPU=(gpu, DEFAULT_GPU))
 
     def make(device: Device) -> QuantReport:

@@ -7,13 +7,13 @@ from typing import Any
 import click
 
 from memwall.cli.devices import on_each, show
+from memwall.cli.models import load_model
 from memwall.cli.options import GPU, MODEL, Count, Fraction, joined, output_options, set_option
 from memwall.cli.output import Output
 from memwall.errors import Refusal, UsageError
 from memwall.hardware import Device
 from memwall.memory.backward import ATTENTIONS, CHECKPOINTING
 from memwall.memory.training import OPTIMIZERS
-from memwall.models.load import load
 from memwall.reports.training import GRADIENTS, ZERO_STAGES, TrainingReport, training_memory
 
 EPILOG = """\b
@@ -55,7 +55,7 @@ def command(gpu: str | None, model: str, changes: dict[str, str], zero: str, **o
     from memwall.render import training as view
 
     output = Output(**{key: options.pop(key) for key in Output._fields})
-    loaded = load(model)
+    loaded = load_model(model)
 
     def make(device: Device | None) -> TrainingReport:
         return training_memory(loaded, zero=int(zero), gpu=device, **options)

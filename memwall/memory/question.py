@@ -45,7 +45,10 @@ class Question(NamedTuple):
         """Weights on each GPU, those of image and sound towers among them [B]."""
         if self.weights_given_bytes is not None:
             return self.weights_given_bytes
-        storage = storage_of(self.model, self.weight_dtype)
+        own = (
+            self.weight_dtype is None
+        )  # then the checkpoint's files, where they are there, have the last word
+        storage = None if own else storage_of(self.model, self.weight_dtype)
         return weight_bytes(self.model, storage, self.tensor_parallel).total
 
     @property

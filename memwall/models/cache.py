@@ -41,7 +41,7 @@ def kept(model: Model, kv: Dtype = DEFAULT_FORMAT, tensor_parallel: int = 1) -> 
         tensor_parallel: GPUs that share the heads.
     """
     sizes: dict[int | None, tuple[int, int]] = {}
-    for group in model.layers:
+    for group in model.layers if model.decodes else ():
         each = _bytes_per_token(group, kv, tensor_parallel)
         if each and group.attention is not None:
             layers, size = sizes.get(group.attention.window, (0, 0))

@@ -8,7 +8,7 @@ from typing import Any
 from memwall import yamlfile
 from memwall.catalog import MODELS, Entry
 from memwall.constant import Constant, kind_and_text
-from memwall.errors import FileError, NotAvailable
+from memwall.errors import FileError
 from memwall.models.attentions import Attention, GroupedAttention, LatentAttention
 from memwall.models.mlps import Experts, GatedMlp, Mlp, PlainMlp
 from memwall.models.model import Layers, Model
@@ -42,11 +42,13 @@ def load(name: str) -> Model:
         UnknownName, FileError: as they say.
         NotAvailable: a config.json whose architecture has no formula here.
     """
-    if name.endswith(".json"):
-        raise NotAvailable(
-            f"{name}: Hugging Face config files are not read yet",
-            "Write its dimensions as YAML: memwall model show llama3-70b --yaml > my-model.yaml",
-        )
+    from memwall.models.huggingface import folder  # looks at the name alone
+
+    config = folder.config_path(name)
+    if config:
+        from memwall.models.huggingface.model import read
+
+        return read(config)
     return from_entry(MODELS.find(name))
 
 

@@ -16,6 +16,9 @@ from memwall.models.mlps import Mlp
 from memwall.models.recurrences import Recurrence
 from memwall.models.weights import Weight
 
+UNREAD = "not read, may change the answer"
+"""How a note begins that its user must see, whatever is asked of the model."""
+
 
 class Layers(NamedTuple):
     """So many equal layers."""
@@ -81,6 +84,8 @@ class Model(NamedTuple):
     towers: tuple[Tower, ...] = ()
     storage: Storage | None = None
     """The checkpoint's own format; None: 16 bits throughout."""
+    checkpoint_bytes: int | None = None
+    """What the tensors of its weights' files hold, where these lie beside its config."""
     context: int | None = None
     """The longest sequence it was made for."""
     parameters_published: int | None = None
@@ -93,6 +98,11 @@ class Model(NamedTuple):
     def doubt(self) -> Constant | None:
         """Its dimensions' source, where that is merely recalled or assumed."""
         return next((source for source in self.sources if source.weak), None)
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """The notes that may make any answer wrong."""
+        return tuple(note for note in self.notes if note.startswith(UNREAD))
 
     @property
     def layer_count(self) -> int:

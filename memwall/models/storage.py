@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from memwall.dtypes import Dtype, bytes_of, find
+from memwall.maths import ceil_div
 from memwall.models.inventory import Item, language_items, tower_items
 from memwall.models.model import Model, Storage
 from memwall.models.weights import Weight, largest_share
@@ -47,7 +48,8 @@ def weight_bytes(model: Model, storage: Storage | None = None, tensor_parallel: 
 
     Args:
         model: the model.
-        storage: the linear layers' format; None: the checkpoint's own.
+        storage: the linear layers' format; None: the checkpoint's own, and its files' exact size where they
+            lie beside its config and hold no more than the formula.
         tensor_parallel: GPUs; each weight is cut between its heads, columns or rows, as far as there are
             any, and norms and latent projections stand on every GPU. Where the cut is uneven, this is
             the GPU with most.
@@ -55,12 +57,14 @@ def weight_bytes(model: Model, storage: Storage | None = None, tensor_parallel: 
     chosen = storage or storage_of(model)
     items = list(language_items(model))
     quantised = sum(item.parameters for item in items if _covered(item, chosen))
-    towers = [item for tower in model.towers for item in tower_items(tower)]
-    return WeightBytes(
-        _stored(items, chosen, tensor_parallel),
-        _stored(towers, chosen, tensor_parallel),
-        quantised if chosen.linear != PLAIN else 0,
-    )
+    tower_parts = [item for tower in model.towers for item in tower_items(tower)]
+    language, towers = _stored(items, chosen, tensor_parallel), _stored(tower_parts, chosen, tensor_parallel)
+    if storage is None and model.checkpoint_bytes:
+        whole = _stored(items, chosen, 1)
+        exact = model.checkpoint_bytes - _stored(tower_parts, chosen, 1)
+        # A checkpoint in 32 bits is loaded in 16, so more than the formula is not taken.
+        language = ceil_div(language * exact, whole) if 0 < exact <= whole else language
+    return WeightBytes(language, towers, quantised if chosen.linear != PLAIN else 0)
 
 
 def item_bytes(item: Item, storage: Storage, tensor_parallel: int = 1) -> int:

@@ -82,10 +82,11 @@ def show_page(model: Model) -> Page:
 
 
 def _size_rows(model: Model, parameters: Parameters) -> list[tuple[str, ...]]:
+    active = "without the input embedding" if model.decodes else "all: it has no step by token"
     tied = "tied to the head" if model.tied_embeddings else "the head is as large"
     rows = [
         ("parameters", f"{parameters.total:,}", format_parameters(parameters.total)),
-        ("active a token", f"{parameters.active:,}", "without the input embedding"),
+        ("active a token", f"{parameters.active:,}", active),
         ("embedding", f"{parameters.embedding:,}", tied if model.head else "no head"),
         ("hidden size", f"{model.hidden_size:,}"),
         ("vocabulary", f"{model.vocab_size:,}"),

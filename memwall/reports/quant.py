@@ -114,7 +114,10 @@ def quant(
 
 def _row(question: Question, name: str, storage: Storage, device: Device) -> Row:
     model, tp = question.model, question.tensor_parallel
-    stored = weight_bytes(model, storage, tp).total
+    counted = weight_bytes(model, storage, tp).total
+    stored = (
+        weight_bytes(model, None, tp).total if name == OWN else counted
+    )  # its files, where they are there
     bare = storage._replace(linear=storage.linear._replace(scale_bits=0))
     streamed = streamed_weight_bytes(model, storage, question.batch, tp)
     each = streamed_cache_bytes(model, question.context, find(question.kv_dtype), tp)
@@ -124,7 +127,7 @@ def _row(question: Question, name: str, storage: Storage, device: Device) -> Row
     return Row(
         storage,
         stored,
-        stored - weight_bytes(model, bare, tp).total,
+        counted - weight_bytes(model, bare, tp).total,
         streamed,
         question.batch * each,
         engine,

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from memwall.errors import FileError, nearest, shown
+from memwall.errors import FileError, NotAvailable, nearest, shown
 from memwall.units import LARGEST_COUNT
 
 # The same dimension has other names in older classes; the first that is there counts.
 SPELLINGS = {
-    "hidden_size": ("n_embd", "d_model", "model_dim", "embed_dim"),
+    "hidden_size": ("n_embd", "d_model", "model_dim", "embed_dim", "dim"),
     "num_hidden_layers": ("n_layer", "n_layers", "num_layers", "depth", "decoder_layers"),
     "num_attention_heads": ("n_head", "n_heads", "num_heads", "decoder_attention_heads"),
     "num_key_value_heads": ("n_head_kv", "num_kv_heads", "multi_query_group_num"),
@@ -19,12 +19,20 @@ SPELLINGS = {
     "vocab_size": ("padded_vocab_size",),
     "max_position_embeddings": ("n_positions", "n_ctx", "max_seq_len", "seq_length"),
     "num_experts": ("num_local_experts", "n_routed_experts", "moe_num_experts"),
-    "num_experts_per_tok": ("experts_per_token", "moe_topk", "moe_k", "top_k_experts"),
+    "num_experts_per_tok": (
+        "num_experts_per_token",
+        "experts_per_token",
+        "moe_topk",
+        "moe_k",
+        "top_k_experts",
+        "moe_top_k",
+    ),
     "tie_word_embeddings": ("tie_embeddings", "weight_tying"),
 }
 CORE = ("hidden_size", "num_hidden_layers", "num_attention_heads", "vocab_size")
 """What a file of its own must state; one nested in another may leave it to its class."""
 MOST_LAYERS = 5000
+_LONGEST = "max_position_embeddings"
 _MISSING = object()
 
 
@@ -44,7 +52,11 @@ class Config:
         self.defaults = defaults or {}
         self.read: set[str] = set()
         self.assumed: dict[str, Any] = {}
-        """Core dimensions that the file leaves to its class."""
+        """What the file leaves to its class, as far as it was asked for."""
+        self.notes: list[str] = []
+        """What a reader should know of how the file was understood."""
+        self.inners: list[Config] = []
+        """Mappings within that families read."""
 
     def get(self, key: str, default: Any = None) -> Any:
         """A value of any kind; null is as good as absent."""
@@ -56,7 +68,7 @@ class Config:
             (self.defaults[name] for name in (key, *SPELLINGS.get(key, ())) if name in self.defaults), None
         )
         if fallback is not None and key not in self.data:
-            if key in CORE:
+            if fallback is not False:
                 self.assumed[key] = fallback
             return fallback
         return default
@@ -78,13 +90,18 @@ class Config:
             if default is _MISSING:
                 raise self._missing(key)
             return default
-        if isinstance(value, float) and value == int(value):
+        if isinstance(value, float) and value.is_integer():
             value = int(value)
         if isinstance(value, bool) or not isinstance(value, int):
             raise self.wrong(key, f"must be a whole number, not {shown(repr(value))}")
         if not least <= value <= most:
             raise self.wrong(key, f"must be from {least} to {most:g}, not {value}")
         return value
+
+    def longest(self) -> int | None:
+        """The longest sequence that the file names; its class's default would say nothing of this model."""
+        longest: int | None = self.whole(_LONGEST, None) if self._stated(_LONGEST) else None
+        return longest
 
     def flag(self, key: str, default: bool = False) -> bool:
         """True or false.
@@ -114,6 +131,18 @@ class Config:
             raise self.wrong(key, f"has {len(value)} entries for {layers} layers")
         return list(value)
 
+    def settle(self, key: str) -> None:
+        """Takes a list that repeats one value for every layer as that value.
+
+        Raises:
+            FileError: its values differ, which this architecture's formula does not cover.
+        """
+        value = self.data.get(key)
+        if isinstance(value, list) and value:
+            if any(each != value[0] for each in value):
+                raise self.wrong(key, "differs from layer to layer, which is not counted here")
+            self.data = {**self.data, key: value[0]}
+
     def inner(self, key: str, defaults: Mapping[str, Any] | None = None) -> Config:
         """A mapping within; empty if it is not there.
 
@@ -131,9 +160,19 @@ class Config:
         name = next((n for n in (key, *SPELLINGS.get(key, ())) if n in self.data), key)
         return self.file.wrong((*self.path, name), problem, hint)
 
+    def unknown_family(self, model_type: str) -> NotAvailable:
+        """The refusal of an architecture that has no formula here."""
+        from memwall.models.huggingface.families import refusal
+
+        return refusal(model_type, self.file.where)
+
     def unread(self) -> list[str]:
-        """The keys that nobody asked for."""
-        return [key for key in self.data if key not in self.read]
+        """The keys that nobody asked for and that say something: null, false and empty ones do not."""
+        return [
+            key
+            for key, value in self.data.items()
+            if key not in self.read and value not in (None, False, [], {})
+        ]
 
     def _stated(self, key: str) -> bool:
         return any(self.data.get(name) is not None for name in (key, *SPELLINGS.get(key, ())))

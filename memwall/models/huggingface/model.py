@@ -1,0 +1,131 @@
+"""A Hugging Face config.json, and the weights beside it where they are there, as a Model."""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import Any
+
+from memwall.catalog import read_file
+from memwall.errors import FileError, NotAvailable, shown
+from memwall.models.huggingface import keys, quantisation, safetensors
+from memwall.models.huggingface.config import Config, ConfigFile
+from memwall.models.huggingface.defaults import defaults_of
+from memwall.models.huggingface.families import find
+from memwall.models.model import UNREAD, Model
+from memwall.units import MEBI
+
+
+def read(path: str) -> Model:
+    """The model of a config.json.
+
+    Raises:
+        FileError: missing, not JSON, or a key that is wrong, misspelt or contradicts another.
+        NotAvailable: an architecture that has no formula here.
+    """
+    c = _parsed(path)
+    model = _built(c)
+    found = quantisation.read(c) or next(
+        (q for q in (quantisation.read(inner) for inner in c.inners) if q is not None), None
+    )
+    if found:
+        model = quantisation.skip(model._replace(storage=found.storage), found.skipped)
+    _check_spelling(c)
+    name, title = _names(path, c)
+    model = model._replace(name=name, title=title, notes=(*_limits(c, model), *_notes(c)))
+    return safetensors.beside(model, os.path.dirname(path))
+
+
+def _parsed(path: str) -> Config:
+    text = read_file(path).text
+    if len(text) > MEBI:
+        raise FileError(f"{shown(path, 120)}: larger than 1 MiB", "A config.json is a few kilobytes long")
+    file = ConfigFile(path, text)
+    try:
+        data = json.loads(text, object_pairs_hook=lambda pairs: _unique(pairs, file))
+    except json.JSONDecodeError as error:
+        raise FileError(
+            f"{shown(path, 120)}:{error.lineno}: not JSON: {error.msg}",
+            "Is the file cut off? Compare its end with the file as published",
+        ) from None
+    except RecursionError:
+        raise FileError(
+            f"{shown(path, 120)}: nested too deep", "A config.json is a few levels deep"
+        ) from None
+    if not isinstance(data, dict):
+        raise FileError(
+            f"{shown(path, 120)}:1: must be an object: {{...}}", "Name the config.json of a model"
+        )
+    return Config(data, file)
+
+
+def _unique(pairs: list[tuple[str, Any]], file: ConfigFile) -> dict[str, Any]:
+    data: dict[str, Any] = {}
+    for key, value in pairs:
+        if key in data and data[key] != value:
+            raise file.wrong((key,), "is there twice, with different values", "Delete the one that is wrong")
+        data[key] = value
+    return data
+
+
+def _built(c: Config) -> Model:
+    kind = c.get("model_type")
+    if not isinstance(kind, str) or not kind:
+        if "_class_name" in c.data:
+            kind = shown(c.data["_class_name"])
+            raise NotAvailable(
+                f"{c.file.where}: {kind} is a part of a diffusion model, which has no formula here",
+                "Name the config.json of a language model",
+            )
+        raise c.wrong(
+            "model_type", "is missing", 'It says what the layers are made of: "model_type": "llama"'
+        )
+    c.defaults = defaults_of(kind)
+    build = find(kind)
+    if build is None:
+        raise c.unknown_family(kind)
+    return build(c)
+
+
+def _check_spelling(c: Config) -> None:
+    """A key that nobody read and that resembles one that was looked for in vain is a mistake."""
+    for where, key in keys.unread(c):
+        meant = keys.misspelt(where, key)
+        if meant:
+            raise where.wrong(key, "is not a key of this architecture", f"Did you mean '{meant}'?")
+
+
+def _limits(c: Config, model: Model) -> list[str]:
+    """What the numbers leave out."""
+    notes = [] if model.decodes else ["encoder only: no KV cache, no decode phase"]
+    extra = next((each.data.get("num_nextn_predict_layers") for each in (c, *c.inners)), None)
+    if extra:
+        notes.append(f"num_nextn_predict_layers {extra}: the multi-token-prediction module is not counted")
+    return notes
+
+
+def _notes(c: Config) -> list[str]:
+    notes = list(c.notes)
+    for inner in c.inners:
+        notes += inner.notes
+    left = {key: value for each in (c, *c.inners) for key, value in each.assumed.items()}
+    if left:
+        words = ", ".join(f"{key} {value}" for key, value in left.items())
+        notes.append(f"left to the class's defaults: {words}")
+    unknown = [key for _, key in keys.unread(c)]
+    sizing = [key for key in unknown if keys.structural(key)]
+    if sizing:
+        notes.append(f"{UNREAD}: {', '.join(sizing)}")
+    rest = [key for key in unknown if key not in sizing]
+    if rest:
+        notes.append(f"not read: {', '.join(rest)}")
+    return notes
+
+
+def _names(path: str, c: Config) -> tuple[str, str]:
+    """The model's name: its folder's, else the file's own, else what it calls itself."""
+    stated = str(c.data.get("_name_or_path") or "").rstrip("/").rpartition("/")[2]
+    folder = os.path.basename(os.path.dirname(os.path.abspath(path)))
+    stem = os.path.splitext(os.path.basename(path))[0]
+    name = folder if stem == "config" else stem
+    return name, shown(stated or name, 80)
