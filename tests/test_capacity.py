@@ -30,11 +30,12 @@ QUICK = settings(max_examples=300, deadline=None, derandomize=True)
 
 FOOTPRINTS = st.builds(
     Footprint,
-    st.lists(
+    caches=st.lists(
         st.builds(Kept, st.just(1), st.integers(1, 9), st.none() | st.integers(1, 30)), min_size=1, max_size=3
     ).map(tuple),
-    st.integers(0, 3),
-    st.integers(0, 50),
+    indexer_bytes_per_token=st.integers(0, 3),
+    state_bytes=st.integers(0, 50),
+    source_bytes=st.integers(0, 20),
 )
 POOLS = st.builds(Pool, st.integers(0, 3000), st.integers(1, 8), FOOTPRINTS)
 
@@ -109,6 +110,19 @@ def test_an_indexer_s_keys_are_counted_on_every_gpu() -> None:
     assert report.kv_bytes_per_token == 78 * (512 + 64) * 2 + 78 * 128 * 2
 
 
+def test_what_an_encoder_has_read_is_constant() -> None:
+    heads = GroupedAttention(20, 20, 64)
+    group = keeping((32, heads)).layers[0]._replace(cross=heads)
+    whisper = keeping((32, heads))._replace(layers=(group,), encoder=(group._replace(cross=None),))
+    silent, heard = (
+        capacity(whisper, kv_memory="1GiB", context=448, source_tokens=n, tp=2) for n in (0, 1500)
+    )
+    each = 32 * 20 * 64 * 2 * 2 // 2
+    assert silent.kv_bytes_per_sequence == 448 * each
+    assert heard.kv_bytes_per_sequence == (448 + 1500) * each
+    assert heard.pool.footprint.constant_bytes == 1500 * each
+
+
 def test_heads_are_split_while_there_are_any() -> None:
     assert [largest_share(12 * 64, 12, gpus) for gpus in (1, 2, 8, 12, 24)] == [768, 384, 128, 64, 64]
     model = grouped(1, 12, 12, 64)
@@ -144,7 +158,9 @@ def test_the_total_is_the_driver_s_else_the_label_s_assumed() -> None:
     assert (l4.value, l4.kind) == (int(24 * 2**30 * 0.99), "assumed")
     assert total_memory(load_gpu("trainium2")).value == int(96 * 2**30 * 0.99)
     changed = total_memory(load_gpu("h100", {"memory.capacity_gb": 94}))
-    assert (changed.value, changed.kind) == (94e9, "assumed")
+    assert (changed.value, changed.kind) == (int(94 * 2**30 * 0.99), "assumed")
+    exact = total_memory(load_gpu("h100", {"memory.capacity_driver_bytes": 10**11}))
+    assert (exact.value, exact.kind) == (1e11, "assumed")
 
 
 def test_a_budget_below_zero_is_what_is_missing() -> None:

@@ -58,6 +58,7 @@ A size is 44.42GiB, 80GB or 512MiB; a bare number is GiB. Exit code 1: it does n
 @click.option("--reserve", type=Size(0), help="kept free; default: the activation estimate")
 @click.option("--weights", type=Size(), help="weights of each GPU, where an engine has reported them")
 @click.option("--chunk", type=Count(), default=8192, help="new tokens a pass, for the estimate; default 8192")
+@click.option("--source-tokens", type=Count(), default=0, help="what an encoder has read for each sequence")
 @set_option
 @output_options
 def command(gpu: str | None, model: str, changes: dict[str, str], **options: Any) -> int:

@@ -63,7 +63,7 @@ def total_memory(device: Device) -> Constant:
     """
     capacity = device.capacity
     group, _, key = capacity.key.partition(".")
-    if key == "capacity_driver_bytes" or capacity.key in device.assumed:
+    if key == "capacity_driver_bytes":
         return capacity
     label = device.group(group)[key]
     note = f"{label:g} GiB x {VISIBLE_SHARE}: the driver's total is not in its file"

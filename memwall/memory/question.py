@@ -39,6 +39,8 @@ class Question(NamedTuple):
     """Weights of each GPU, where an engine has reported them."""
     chunk: int = TOKENS_A_PASS
     """New tokens in a pass, for the activation estimate."""
+    source_tokens: int = 0
+    """What an encoder has read for each sequence."""
 
     @property
     def stored_bytes(self) -> int:
@@ -60,7 +62,9 @@ class Question(NamedTuple):
 
     def pool(self, left_bytes: int) -> Pool:
         """The cache's memory under the question's policy."""
-        kept = footprint(self.model, find(self.kv_dtype), self.tensor_parallel, self.policy)
+        kept = footprint(
+            self.model, find(self.kv_dtype), self.tensor_parallel, self.policy, self.source_tokens
+        )
         return Pool(left_bytes, self.block, kept)
 
 

@@ -18,7 +18,13 @@ from memwall.dtypes import Dtype
 from memwall.errors import NotAvailable
 from memwall.maths import ceil_div
 from memwall.models.attentions import GroupedAttention, LatentAttention
-from memwall.models.cache import Kept, indexer_bytes_per_token, kept, state_bytes_per_sequence
+from memwall.models.cache import (
+    Kept,
+    cross_bytes_per_token,
+    indexer_bytes_per_token,
+    kept,
+    state_bytes_per_sequence,
+)
 from memwall.models.model import Layers, Model
 from memwall.units import LARGEST_COUNT
 
@@ -39,6 +45,8 @@ class Footprint(NamedTuple):
     """Keys of sparse attention's indexers, on every GPU."""
     state_bytes: int
     """Recurrent states, however long the sequence."""
+    source_bytes: int = 0
+    """K and V of an encoder's tokens."""
 
     @property
     def growth_bytes_per_token(self) -> int:
@@ -53,7 +61,8 @@ class Footprint(NamedTuple):
     @property
     def constant_bytes(self) -> int:
         """What a sequence keeps apart from growth x tokens, once every window is full [B]."""
-        return self.state_bytes + sum(c.bytes_per_token * c.window for c in self.caches if c.window)
+        windows = sum(c.bytes_per_token * c.window for c in self.caches if c.window)
+        return windows + self.state_bytes + self.source_bytes
 
     def bytes(self, tokens: int, block: int = 1) -> int:
         """Kept of a sequence of so many tokens [B]; in whole blocks of `block` tokens."""
@@ -63,7 +72,7 @@ class Footprint(NamedTuple):
             * min(whole, whole if cache.window is None else whole_blocks(cache.window, block))
             for cache in self.caches
         )
-        return caches + self.indexer_bytes_per_token * whole + self.state_bytes
+        return caches + self.indexer_bytes_per_token * whole + self.state_bytes + self.source_bytes
 
 
 def whole_blocks(tokens: int, block: int) -> int:
@@ -71,7 +80,9 @@ def whole_blocks(tokens: int, block: int) -> int:
     return ceil_div(tokens, block) * block  # type: ignore[no-any-return]
 
 
-def footprint(model: Model, kv: Dtype, tensor_parallel: int = 1, policy: str = "exact") -> Footprint:
+def footprint(
+    model: Model, kv: Dtype, tensor_parallel: int = 1, policy: str = "exact", source_tokens: int = 0
+) -> Footprint:
     """What each sequence keeps of each of the GPUs that share the model.
 
     Args:
@@ -79,6 +90,7 @@ def footprint(model: Model, kv: Dtype, tensor_parallel: int = 1, policy: str = "
         kv: the cache's format.
         tensor_parallel: GPUs that share the heads.
         policy: one of POLICIES.
+        source_tokens: what an encoder has read, which cross-attention keeps.
 
     Raises:
         NotAvailable: mha of a model without latent attention.
@@ -89,7 +101,10 @@ def footprint(model: Model, kv: Dtype, tensor_parallel: int = 1, policy: str = "
     if policy != "exact":
         caches = tuple(cache._replace(window=None) for cache in caches)
     return Footprint(
-        caches, indexer_bytes_per_token(model, kv), state_bytes_per_sequence(model, tensor_parallel)
+        caches,
+        indexer_bytes_per_token(model, kv),
+        state_bytes_per_sequence(model, tensor_parallel),
+        source_tokens * cross_bytes_per_token(model, kv, tensor_parallel),
     )
 
 
@@ -216,7 +231,7 @@ def _total(footprint: Footprint, context: int, block: int) -> int:
     caches = [(cache.bytes_per_token, cache.window) for cache in footprint.caches]
     if footprint.indexer_bytes_per_token:
         caches.append((footprint.indexer_bytes_per_token, None))
-    total = footprint.state_bytes * context
+    total = (footprint.state_bytes + footprint.source_bytes) * context
     for each, window in caches:
         cap = context if window is None else min(context, window)
         full = whole_blocks(cap, block)

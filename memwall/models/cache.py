@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from memwall.dtypes import Dtype, bytes_of, find
+from memwall.models.attentions import Attention
 from memwall.models.model import Layers, Model
 from memwall.models.weights import largest_share
 
@@ -88,10 +89,22 @@ def indexer_bytes_per_token(model: Model, kv: Dtype = DEFAULT_FORMAT) -> int:
     )
 
 
+def cross_bytes_per_token(model: Model, kv: Dtype = DEFAULT_FORMAT, tensor_parallel: int = 1) -> int:
+    """K and V that a decoder's cross-attention keeps of each of the encoder's tokens [B]."""
+    return sum(
+        group.repeats * _attention_bytes(group.cross, kv, tensor_parallel)
+        for group in model.layers
+        if group.cross is not None
+    )
+
+
 def _bytes_per_token(group: Layers, kv: Dtype, tensor_parallel: int) -> int:
     """Of one layer on one GPU."""
     if group.attention is None:
         return 0
-    attention = group.attention
+    return _attention_bytes(group.attention, kv, tensor_parallel)
+
+
+def _attention_bytes(attention: Attention, kv: Dtype, tensor_parallel: int) -> int:
     elements = largest_share(attention.cached_elements, attention.cache_shards, tensor_parallel)
     return bytes_of((elements,), kv)  # type: ignore[no-any-return]

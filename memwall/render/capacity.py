@@ -77,8 +77,9 @@ def page(report: CapacityReport) -> Page:
     ]
     if len(report.policies) > 1:
         sections.append(Section("As the engine lays out its cache", _policies_table(report)))
-    if report.levers:
-        sections.append(Section("What would free memory", _levers_table(report)))
+    levers = report.levers
+    if levers:
+        sections.append(Section("What would free memory", _levers_table(levers)))
     if report.blocks is not None:
         sections.append(Section("As an engine's log has it", Lines(_log(report))))
     return [*sections, *notes_section(notes(report))]
@@ -163,7 +164,8 @@ def _constant_text(report: CapacityReport) -> str:
     kept = report.pool.footprint
     windows = sorted({cache.window for cache in kept.caches if cache.window})
     words = [f"full windows of {', '.join(map(str, windows))}"] if windows else []
-    return ", ".join(words + (["states"] if kept.state_bytes else []))
+    words += ["states"] if kept.state_bytes else []
+    return ", ".join(words + (["the encoder's tokens"] if kept.source_bytes else []))
 
 
 def _fitting_rows(report: CapacityReport) -> list[tuple[str, ...]]:
@@ -231,7 +233,7 @@ def _policies_table(report: CapacityReport) -> Table:
     return Table(rows, header, frozenset(range(1, 6)))
 
 
-def _levers_table(report: CapacityReport) -> Table:
+def _levers_table(levers: Sequence[Lever]) -> Table:
     rows = [
         (
             lever.text,
@@ -240,7 +242,7 @@ def _levers_table(report: CapacityReport) -> Table:
             _count(lever.then.max_sequences),
             "yes" if lever.then.fits else "no",
         )
-        for lever in report.levers
+        for lever in levers
     ]
     return Table(rows, ("change", "freed", "tokens", "sequences", "fits"), frozenset({1, 2, 3}))
 

@@ -146,6 +146,7 @@ def capacity(
     reserve: str | float | None = None,
     weights: str | None = None,
     chunk: int = TOKENS_A_PASS,
+    source_tokens: int = 0,
     changes: Mapping[str, str | float] | None = None,
     defaults: tuple[str, ...] = (),
 ) -> CapacityReport:
@@ -168,6 +169,7 @@ def capacity(
         reserve: kept free: "1.5GiB", or a number of GiB; by default the activation estimate.
         weights: weights of each GPU, where an engine has reported them.
         chunk: new tokens in a pass, for the activation estimate.
+        source_tokens: what an encoder has read for each sequence, which cross-attention keeps.
         changes: what-ifs on the device.
         defaults: what the caller assumed on the user's behalf, for the report.
 
@@ -199,6 +201,7 @@ def capacity(
         _size(reserve, "--reserve"),
         _size(weights, "--weights", 1),
         chunk,
+        source_tokens,
     )
     report = solve(question, device, defaults)
     return report if context else _at_its_own_length(report)

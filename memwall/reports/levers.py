@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
+import re
 from typing import NamedTuple
 
 from memwall import hardware
-from memwall.catalog import HARDWARE
+from memwall.catalog import HARDWARE, Entry
 from memwall.dtypes import find
-from memwall.errors import NotAvailable
 from memwall.hardware import Device
 from memwall.memory.budget import shared_sizes
 from memwall.memory.question import Question
 from memwall.reports.capacity import CapacityReport, solve
+from memwall.units import to_si
 
 NARROWER_WEIGHTS = ("fp8", "int4-g128", "nvfp4")
 NARROWER_CACHES = ("fp8", "int8")
@@ -78,16 +78,15 @@ def _taken(report: CapacityReport) -> int:
 def _bigger_gpus(report: CapacityReport) -> list[Lever]:
     """Of the same maker's data-centre parts the smallest with half as much again, and the largest.
 
-    Those whose driver's total is known come before those whose total is assumed.
+    Those whose driver's total is known come before those whose total would be assumed.
     """
-    answers = []
-    for device in _peers(report.device):
-        with suppress(NotAvailable):
-            answers.append(solve(report.question, device))
-    enough = [a for a in answers if a.budget.total_bytes >= WORTH_MOVING * report.budget.total_bytes]
-    larger = [a for a in enough if not a.total.weak] or enough
-    larger.sort(key=lambda answer: answer.budget.total_bytes)
-    return [_moved(report, then) for then in (larger[:1] + larger[1:][-1:])] if larger else []
+    sizes = {entry: _memory_of(entry) for entry in _peers(report.device)}
+    enough = WORTH_MOVING * report.budget.total_bytes
+    larger = [entry for entry, (known, total_bytes) in sizes.items() if known and total_bytes >= enough]
+    larger = larger or [entry for entry, (_, total_bytes) in sizes.items() if total_bytes >= enough]
+    larger.sort(key=lambda entry: sizes[entry])
+    chosen = list({sizes[entry]: entry for entry in (*larger[-1:], *larger[:1])}.values())[::-1]
+    return [_moved(report, solve(report.question, hardware.from_entry(entry))) for entry in chosen]
 
 
 def _moved(report: CapacityReport, then: CapacityReport) -> Lever:
@@ -95,9 +94,17 @@ def _moved(report: CapacityReport, then: CapacityReport) -> Lever:
     return Lever("gpu", f"on {then.device.name}", more, then)
 
 
-def _peers(device: Device) -> list[Device]:
+def _peers(device: Device) -> list[Entry]:
     """The maker's data-centre parts that ship, found by their files' text: parsing each would cost more."""
     wanted = (f"\nvendor: {device.data['vendor']}\n", "\nsegment: datacenter\n", "\nstatus: available\n")
     entries, _ = HARDWARE.read_each(lambda entry: entry)
-    matching = [e for e in entries if not e.user and all(line in e.text for line in wanted)]
-    return [hardware.from_entry(entry) for entry in matching if entry.name != device.name]
+    return [e for e in entries if not e.user and e.name != device.name and all(w in e.text for w in wanted)]
+
+
+def _memory_of(entry: Entry) -> tuple[bool, float]:
+    """Whether the driver's total stands in a file, and it or the label [B]; 0 if neither does."""
+    driver = re.search(r"\n  capacity_driver_bytes: (\d+)", entry.text)
+    if driver:
+        return True, int(driver[1])
+    label = re.search(r"\n  capacity_gi?b: ([\d.]+)", entry.text)
+    return False, to_si("gib", float(label[1])) if label else 0

@@ -115,9 +115,8 @@ def quant(
 def _row(question: Question, name: str, storage: Storage, device: Device) -> Row:
     model, tp = question.model, question.tensor_parallel
     counted = weight_bytes(model, storage, tp).total
-    stored = (
-        weight_bytes(model, None, tp).total if name == OWN else counted
-    )  # its files, where they are there
+    # A checkpoint's own bytes are those of its files, where they are there.
+    stored = weight_bytes(model, None, tp).total if name == OWN else counted
     bare = storage._replace(linear=storage.linear._replace(scale_bits=0))
     streamed = streamed_weight_bytes(model, storage, question.batch, tp)
     each = streamed_cache_bytes(model, question.context, find(question.kv_dtype), tp)
