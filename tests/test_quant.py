@@ -16,7 +16,7 @@ from memwall.models.load import load
 from memwall.models.mlps import expected_distinct
 from memwall.models.model import Layers, Model, Storage
 from memwall.models.parameters import count
-from memwall.models.storage import PLAIN, storage_of
+from memwall.models.storage import PLAIN, storage_of, weight_bytes
 from memwall.reports.quant import FORMATS, QuantReport, quant
 
 GB = 10**9
@@ -98,7 +98,8 @@ def test_a_batch_meets_some_of_mixtral_s_experts(batch: int, experts: float) -> 
 
 def test_deepseek_reads_the_chosen_and_the_shared_experts_alone() -> None:
     model = load("deepseek-v3")  # kvcache-ai/ktransformers issue 1156: 8 and 1 of 256
-    assert streamed_weight_bytes(model, storage_of(model)) == pytest.approx(2 * count(model).active)
+    read = streamed_weight_bytes(model, storage_of(model, "bf16"))
+    assert read == pytest.approx(2 * count(model).active)
     assert [round(expected_distinct(256, 8, batch), 1) for batch in (1, 32, 128)] == [8, 163.3, 251.6]
     assert expected_distinct(128, 8, 16) == pytest.approx(82.4, abs=0.05)  # not min(16 x 8, 128)
 
@@ -135,6 +136,15 @@ def test_a_checkpoint_that_is_quantised_has_a_row_of_its_own() -> None:
     own = quant(stored).rows["own"]
     assert own.scale_bytes == LINEAR // 128 // 128 * 4
     assert own.capacity.budget.weight_bytes == own.weight_bytes
+
+
+def test_a_format_asked_for_covers_what_the_checkpoint_leaves_out() -> None:
+    model = load("gpt-oss-120b")  # whose attention stays at 16 bits
+    hidden, heads = 2880, 64 * 64
+    linear = 36 * (2 * hidden * heads + 2 * hidden * 512 + 128 * 3 * hidden * 2880)
+    whole, fp8 = (weight_bytes(model, storage_of(model, name)).total for name in ("bf16", "fp8"))
+    assert whole - fp8 == linear
+    assert weight_bytes(model).total < whole - 36 * 128 * 3 * hidden * 2880
 
 
 def test_an_encoder_does_not_decode() -> None:

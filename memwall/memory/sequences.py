@@ -20,7 +20,7 @@ from memwall.maths import ceil_div
 from memwall.models.attentions import GroupedAttention, LatentAttention
 from memwall.models.cache import (
     Kept,
-    cross_bytes_per_token,
+    cross_bytes_per_source_token,
     indexer_bytes_per_token,
     kept,
     state_bytes_per_sequence,
@@ -104,7 +104,7 @@ def footprint(
         caches,
         indexer_bytes_per_token(model, kv),
         state_bytes_per_sequence(model, tensor_parallel),
-        source_tokens * cross_bytes_per_token(model, kv, tensor_parallel),
+        source_tokens * cross_bytes_per_source_token(model, kv, tensor_parallel),
     )
 
 

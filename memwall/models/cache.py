@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from memwall.dtypes import Dtype, bytes_of, find
 from memwall.models.attentions import Attention
-from memwall.models.model import Layers, Model
+from memwall.models.model import Model
 from memwall.models.weights import largest_share
 
 STATE_BYTES = 4
@@ -43,10 +43,11 @@ def kept(model: Model, kv: Dtype = DEFAULT_FORMAT, tensor_parallel: int = 1) -> 
     """
     sizes: dict[int | None, tuple[int, int]] = {}
     for group in model.layers if model.decodes else ():
-        each = _bytes_per_token(group, kv, tensor_parallel)
-        if each and group.attention is not None:
-            layers, size = sizes.get(group.attention.window, (0, 0))
-            sizes[group.attention.window] = (layers + group.repeats, size + group.repeats * each)
+        if group.attention is None or not group.attention.cached_elements:
+            continue
+        layers, size = sizes.get(group.attention.window, (0, 0))
+        each = group.repeats * _bytes_per_token(group.attention, kv, tensor_parallel)
+        sizes[group.attention.window] = (layers + group.repeats, size + each)
     ordered = sorted(sizes.items(), key=lambda item: (item[0] is not None, item[0]))
     return tuple(Kept(layers, size, window) for window, (layers, size) in ordered)
 
@@ -80,6 +81,12 @@ def state_bytes_per_sequence(model: Model, tensor_parallel: int = 1) -> int:
     )
 
 
+def cross_bytes_per_source_token(model: Model, kv: Dtype = DEFAULT_FORMAT, tensor_parallel: int = 1) -> int:
+    """Keys and values that a decoder's layers keep of each token of its encoder [B]."""
+    crossing = [(group.repeats, group.cross) for group in model.layers if group.cross is not None]
+    return sum(repeats * _bytes_per_token(cross, kv, tensor_parallel) for repeats, cross in crossing)
+
+
 def indexer_bytes_per_token(model: Model, kv: Dtype = DEFAULT_FORMAT) -> int:
     """Keys that sparse attention's indexers keep of a token [B]; each GPU has them all."""
     return sum(
@@ -89,22 +96,7 @@ def indexer_bytes_per_token(model: Model, kv: Dtype = DEFAULT_FORMAT) -> int:
     )
 
 
-def cross_bytes_per_token(model: Model, kv: Dtype = DEFAULT_FORMAT, tensor_parallel: int = 1) -> int:
-    """K and V that a decoder's cross-attention keeps of each of the encoder's tokens [B]."""
-    return sum(
-        group.repeats * _attention_bytes(group.cross, kv, tensor_parallel)
-        for group in model.layers
-        if group.cross is not None
-    )
-
-
-def _bytes_per_token(group: Layers, kv: Dtype, tensor_parallel: int) -> int:
+def _bytes_per_token(attention: Attention, kv: Dtype, tensor_parallel: int) -> int:
     """Of one layer on one GPU."""
-    if group.attention is None:
-        return 0
-    return _attention_bytes(group.attention, kv, tensor_parallel)
-
-
-def _attention_bytes(attention: Attention, kv: Dtype, tensor_parallel: int) -> int:
     elements = largest_share(attention.cached_elements, attention.cache_shards, tensor_parallel)
     return bytes_of((elements,), kv)  # type: ignore[no-any-return]

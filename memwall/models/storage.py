@@ -37,7 +37,7 @@ def storage_of(model: Model, weight_dtype: str | None = None) -> Storage:
     """
     if weight_dtype is None:
         return model.storage or Storage(PLAIN.name, PLAIN)
-    return Storage(weight_dtype, find(weight_dtype))
+    return Storage(weight_dtype, find(weight_dtype), every=True)
 
 
 def weight_bytes(model: Model, storage: Storage | None = None, tensor_parallel: int = 1) -> WeightBytes:
@@ -58,10 +58,11 @@ def weight_bytes(model: Model, storage: Storage | None = None, tensor_parallel: 
     items = list(language_items(model))
     quantised = sum(item.parameters for item in items if _covered(item, chosen))
     tower_parts = [item for tower in model.towers for item in tower_items(tower)]
-    language, towers = _stored(items, chosen, tensor_parallel), _stored(tower_parts, chosen, tensor_parallel)
+    plain = chosen._replace(every=False)  # towers stay at 16 bits
+    language, towers = _stored(items, chosen, tensor_parallel), _stored(tower_parts, plain, tensor_parallel)
     if storage is None and model.checkpoint_bytes:
         whole = _stored(items, chosen, 1)
-        exact = model.checkpoint_bytes - _stored(tower_parts, chosen, 1)
+        exact = model.checkpoint_bytes - _stored(tower_parts, plain, 1)
         # A checkpoint in 32 bits is loaded in 16, so more than the formula is not taken.
         language = ceil_div(language * exact, whole) if 0 < exact <= whole else language
     return WeightBytes(language, towers, quantised if chosen.linear != PLAIN else 0)
@@ -78,7 +79,8 @@ def _stored(items: Iterable[Item], storage: Storage, tensor_parallel: int) -> in
 
 
 def _covered(item: Item, storage: Storage) -> bool:
-    return item.quantised or (storage.head and item.weight.role == "head")
+    asked = storage.every and item.weight.role == "linear"
+    return item.quantised or asked or (storage.head and item.weight.role == "head")
 
 
 def _bytes(weight: Weight, dtype: Dtype, tensor_parallel: int) -> int:
