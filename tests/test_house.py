@@ -22,6 +22,7 @@ FLOORS = [
     {"memwall.schema", "memwall.whatif", "memwall.hardware", "memwall.program"},
     {"memwall.ops", "memwall.bound"},
     {"memwall.models"},
+    {"memwall.memory"},
     {"memwall.reports"},
     {"memwall.render"},
     {"memwall.cli"},
