@@ -12,7 +12,9 @@ from typing import Any
 import pytest
 
 from memwall.errors import NotAvailable
+from memwall.memory.streams import streamed_cache_bytes, streamed_weight_bytes
 from memwall.models import cache
+from memwall.models.cache import DEFAULT_FORMAT
 from memwall.models.inventory import Item, language_items
 from memwall.models.load import load
 from memwall.models.model import Model
@@ -129,3 +131,19 @@ def test_a_translator_reads_its_encoder_in_the_prefill_alone(name: str, models: 
     less = prefill.weight_bytes - decode.weight_bytes
     assert less >= weights_read(encoder, 1)
     assert not [line for line in decode.lines if line.launch.name.startswith("encoder.")]
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_kernels_read_what_the_formulas_of_a_step_s_memory_say(name: str, models: dict[str, Model]) -> None:
+    """Written apart: sums over the inventory and over caches, which know no kernel."""
+    model = models.get(name)
+    if model is None or not model.decodes or model.encoder:
+        return
+    report = step(model, phase="decode", context=60, batch=3)
+    fractions = 2 * sum(line.launch.repeats for line in report.lines)
+    weights = streamed_weight_bytes(model, storage_of(model), 3)
+    assert report.weight_bytes == pytest.approx(weights, rel=0, abs=fractions)
+    if any(getattr(group.attention, "shares_cache", False) for group in model.layers):
+        return  # the kernels of the layers that share a cache read it each
+    caches = report.read_bytes("cache", "state") + report.written_bytes("state")
+    assert caches == 3 * streamed_cache_bytes(model, 60, DEFAULT_FORMAT)

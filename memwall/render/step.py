@@ -8,7 +8,7 @@ from memwall.errors import Refusal
 from memwall.models.cache import DEFAULT_FORMAT
 from memwall.render.bounds import compared_notes, mark, notes_section, steps_section
 from memwall.render.page import Page, Section, Table, numbers
-from memwall.render.step_record import all_notes, capacity_bytes, own_notes, percent, shared_notes
+from memwall.render.step_record import all_notes, own_notes, percent, shared_notes
 from memwall.render.step_record import record as record
 from memwall.reports.step import StepReport
 from memwall.units import (
@@ -165,8 +165,7 @@ def _times(report: StepReport) -> list[tuple[str, ...]]:
 
 
 def _memory(report: StepReport) -> tuple[str, str]:
-    needed = report.resident_weight_bytes + report.resident_cache_bytes
-    capacity = capacity_bytes(report)
+    needed, capacity = report.resident_bytes, report.capacity_bytes
     of = "" if capacity is None else f" of {format_bytes(capacity)}"
     parts = f"weights {format_bytes(report.resident_weight_bytes)}"
     if report.resident_cache_bytes:

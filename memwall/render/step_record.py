@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from memwall.errors import NotAvailable
 from memwall.render.bounds import LIMITS, evidence_record, step_record
 from memwall.render.data import Record
 from memwall.reports.evidence import confession, remarks
@@ -58,7 +57,7 @@ def record(report: StepReport) -> Record:
         "mbu": report.mbu,
         "mfu": report.mfu,
         "fits": report.fits,
-        "capacity_bytes": capacity_bytes(report),
+        "capacity_bytes": report.capacity_bytes,
         "resident_weight_bytes": report.resident_weight_bytes,
         "resident_cache_bytes": report.resident_cache_bytes,
         "kernels": [_kernel_record(line, report) for line in report.lines],
@@ -71,10 +70,9 @@ def record(report: StepReport) -> Record:
 
 def warning(report: StepReport) -> str | None:
     """That it does not fit, and by how much; None if it does, or nobody knows."""
-    if report.fits is not False:
+    capacity, needed = report.capacity_bytes, report.resident_bytes
+    if capacity is None or needed <= capacity:
         return None
-    capacity = capacity_bytes(report) or 0
-    needed = report.resident_weight_bytes + report.resident_cache_bytes
     return (
         f"{report.model.name} does not fit on one {report.device.name}: weights "
         f"{format_bytes(report.resident_weight_bytes)} and cache {format_bytes(report.resident_cache_bytes)} "
@@ -119,14 +117,6 @@ def own_notes(report: StepReport) -> list[str]:
     if report.whole.limited_by == "hbm" and share > LITTLE:
         notes.append(f"activations are {percent(share)} of the traffic; those that stay in L2 cost less")
     return notes
-
-
-def capacity_bytes(report: StepReport) -> int | None:
-    """The device's memory [B], if known."""
-    try:
-        return round(report.device.capacity.value)
-    except NotAvailable:
-        return None
 
 
 def percent(share: float) -> str:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from memwall.bound import Bound, bound
 from memwall.errors import NotAvailable, UsageError
 from memwall.hardware import Device
+from memwall.memory.budget import total_memory
 from memwall.models import cache
 from memwall.models.load import load as load_model
 from memwall.models.model import Model, Storage
@@ -167,13 +168,23 @@ class StepReport(NamedTuple):
         return 1 if self.source and self.phase == "prefill" else self.tokens.seq_kv
 
     @property
-    def fits(self) -> bool | None:
-        """Whether weights and cache are within the device's memory; None if that is not known."""
+    def capacity_bytes(self) -> int | None:
+        """The device's memory as programs see it; None if its file does not say."""
         try:
-            capacity = self.device.capacity.value
+            return int(total_memory(self.device).value)
         except NotAvailable:
             return None
-        return self.resident_weight_bytes + self.resident_cache_bytes <= capacity
+
+    @property
+    def fits(self) -> bool | None:
+        """Whether weights and cache are within that memory; None if it is not known."""
+        capacity = self.capacity_bytes
+        return None if capacity is None else self.resident_bytes <= capacity
+
+    @property
+    def resident_bytes(self) -> int:
+        """Weights and cache that have to be in memory; activations are not counted."""
+        return self.resident_weight_bytes + self.resident_cache_bytes
 
 
 _ANGLES = ("cos, sin", "cos", "sin")
