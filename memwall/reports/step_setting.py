@@ -9,9 +9,8 @@ from memwall.bound import bound
 from memwall.dtypes import precision
 from memwall.errors import NotAvailable, UsageError
 from memwall.hardware import Device
-from memwall.models.attentions import LatentAttention
 from memwall.models.model import Model, Storage
-from memwall.models.passes import Tokens
+from memwall.models.passes import Tokens, forms
 from memwall.models.step.launch import Launch, Setting
 from memwall.models.step.whole import kernels
 from memwall.program import Work, kernel_work
@@ -87,11 +86,12 @@ def _only_fp16(device: Device, formats: Formats) -> bool:
 
 def fastest(model: Model, setting: Setting, device: Device) -> Setting:
     """Latent attention in the form that takes this device least time; others have one form."""
-    latent = any(isinstance(group.attention, LatentAttention) for group in model.layers)
-    if not (latent and setting.tokens.cached):
-        return setting
-    forms = [setting._replace(absorbed=absorbed) for absorbed in (True, False)]
-    return min(forms, key=lambda form: bound(work_of(kernels(model, form)), device).time_s)
+    kinds = [group.attention for group in model.layers if group.attention is not None]
+    ways = dict.fromkeys(way for kind in kinds for way in forms(kind, setting.tokens))
+    ready = [setting._replace(absorbed=absorbed) for absorbed in ways or (False,)]
+    if len(ready) == 1:
+        return ready[0]
+    return min(ready, key=lambda way: bound(work_of(kernels(model, way)), device).time_s)
 
 
 def work_of(launches: Iterable[Launch]) -> Work:
