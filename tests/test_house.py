@@ -29,6 +29,7 @@ FLOORS = [
     },
     {"memwall.ops", "memwall.bound"},
     {"memwall.models"},
+    {"memwall.memory"},
     {"memwall.reports"},
     {"memwall.verify"},
     {"memwall.render"},

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from memwall.dtypes import Dtype, bytes_of, find
-from memwall.maths import ceil_div
 from memwall.models.attentions import Attention
 from memwall.models.model import Model
+from memwall.models.weights import largest_share
 
 STATE_BYTES = 4
 """An element of a recurrent state: engines keep it in fp32."""
@@ -73,8 +73,12 @@ def state_elements(model: Model) -> int:
 
 
 def state_bytes_per_sequence(model: Model, tensor_parallel: int = 1) -> int:
-    """Recurrent states of a sequence, 4 bytes an element, heads split over GPUs [B]."""
-    return ceil_div(STATE_BYTES * state_elements(model), tensor_parallel)  # type: ignore[no-any-return]
+    """Recurrent states of a sequence, 4 bytes an element, heads split over GPUs while there are any [B]."""
+    return STATE_BYTES * sum(
+        g.repeats * largest_share(g.recurrence.state_elements, g.recurrence.state_shards, tensor_parallel)
+        for g in model.layers
+        if g.recurrence is not None
+    )
 
 
 def cross_bytes_per_source_token(model: Model, kv: Dtype = DEFAULT_FORMAT, tensor_parallel: int = 1) -> int:
@@ -94,5 +98,5 @@ def indexer_bytes_per_token(model: Model, kv: Dtype = DEFAULT_FORMAT) -> int:
 
 def _bytes_per_token(attention: Attention, kv: Dtype, tensor_parallel: int) -> int:
     """Of one layer on one GPU."""
-    parts = min(tensor_parallel, attention.cache_shards)
-    return bytes_of((ceil_div(attention.cached_elements, parts),), kv)  # type: ignore[no-any-return]
+    elements = largest_share(attention.cached_elements, attention.cache_shards, tensor_parallel)
+    return bytes_of((elements,), kv)  # type: ignore[no-any-return]
