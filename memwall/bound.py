@@ -137,18 +137,27 @@ def bound(work: Work, device: Device) -> Bound:
     Raises:
         UnsupportedDtype, NotPublished: the device has no peak for the work's format.
     """
-    terms = [Term("hbm", work.traffic_bytes, device.bandwidth.value, (device.bandwidth,))]
-    terms += _matrix_terms(work, device)
     vector = device.vector_peak
-    if vector:
-        terms.append(Term("vector", work.vector_flops, vector.value, (vector,)))
-    terms += _special_term(work, device, terms)
     unknown = [] if vector or not work.vector_flops else ["vector"]
     if work.special_ops and not (vector and device.special_rate):
         unknown.append("special")
-    busy = _merged([term for term in terms if term.amount])
-    busy.sort(key=lambda term: term.time_s, reverse=True)
+    busy = sorted(terms(work, device), key=lambda term: term.time_s, reverse=True)
     return Bound(work, device, tuple(busy), tuple(unknown))
+
+
+def terms(work: Work, device: Device) -> list[Term]:
+    """What takes time, one term an engine, in no order: of counts, or of arrays of them.
+
+    Raises:
+        UnsupportedDtype, NotPublished: the device has no peak for the work's format.
+    """
+    found = [Term("hbm", work.traffic_bytes, device.bandwidth.value, (device.bandwidth,))]
+    found += _matrix_terms(work, device)
+    vector = device.vector_peak
+    if vector:
+        found.append(Term("vector", work.vector_flops, vector.value, (vector,)))
+    found += _special_term(work, device, found)
+    return _merged([term for term in found if term.amount])
 
 
 def kernel_bounds(program: Program, device: Device) -> tuple[tuple[str, Bound], ...]:

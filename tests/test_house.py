@@ -31,6 +31,7 @@ FLOORS = [
     {"memwall.models"},
     {"memwall.memory"},
     {"memwall.reports"},
+    {"memwall.sweep"},
     {"memwall.verify"},
     {"memwall.render"},
     {"memwall.cli"},

@@ -47,6 +47,7 @@ COMMANDS = {
     "capacity": "What fits: weights, cache and reserve; most tokens, sequences and context.",
     "quant": "Weights in each format: bytes with scales, fit, and the bound of a decode step.",
     "train-memory": "Training: parameters, gradients, optimizer and activations on each GPU.",
+    "sweep": "Thousands of rooflines or steps at once, over ranges, to a table or a file.",
     "gpu": "The hardware catalogue: list, show, compare.",
     "hbm": "Memory standards beside what each product runs.",
     "op": "The operators: list, show.",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from memwall.dtypes import Dtype, bytes_of, find
+from memwall.maths import Count
 from memwall.models.attentions import Attention
 from memwall.models.model import Model
 from memwall.models.weights import largest_share
@@ -65,6 +66,12 @@ def all_layers_bytes_per_token(model: Model, kv: Dtype = DEFAULT_FORMAT, tensor_
 def sequence_bytes(model: Model, tokens: int, kv: Dtype = DEFAULT_FORMAT, tensor_parallel: int = 1) -> int:
     """Cache of a sequence of so many tokens, windows at their cap; states apart [B]."""
     return sum(each.bytes(tokens) for each in kept(model, kv, tensor_parallel))
+
+
+def resident_bytes(model: Model, tokens: Count, source: Count = 0, kv: Dtype = DEFAULT_FORMAT) -> Count:
+    """All that a sequence of so many tokens keeps: caches, indexers' keys, states, an encoder's K and V."""
+    growing = sequence_bytes(model, tokens, kv) + tokens * indexer_bytes_per_token(model, kv)
+    return growing + state_bytes_per_sequence(model) + source * cross_bytes_per_source_token(model, kv)
 
 
 def state_elements(model: Model) -> int:

@@ -146,12 +146,21 @@ def resolve(op: Op, given: Mapping[str, int | None]) -> tuple[Dims, bool]:
     defaulted = bool(op.default_shape) and not any(name in op.required for name in dims)
     if defaulted:
         dims = {**op.default_shape, **dims}
-    dims = _spelt_out(op, dims)
+    return settle(op, dims), defaulted
+
+
+def settle(op: Op, given: Mapping[str, Any]) -> Dims:
+    """The full shape, with what follows from the given sizes; of counts, or of arrays of them.
+
+    Raises:
+        UsageError: as `resolve` says.
+    """
+    dims = _spelt_out(op, dict(given))
     if op.complete:
         dims = op.complete(dims)
     _check_names(op, dims)
     full = {**{name: op.parameters[name].default for name in op.dims}, **dims}
-    return {name: full[name] for name in op.dims if full[name] is not None}, defaulted
+    return {name: full[name] for name in op.dims if full[name] is not None}
 
 
 def build(

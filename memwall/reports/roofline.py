@@ -152,25 +152,28 @@ def _case(
     dims, defaulted = registry.resolve(operator, shape)
     settled = operator.mask(dims, causal) if operator.mask else causal
     case = Case(operator, dims, formats, settled, impl)
-    _check_formats(case)
+    check_formats(operator, case.program, formats)
     defaults = [f"shape {case.shape_text}"] if defaulted else []
     if operator.mask and causal is None and dims["seq_q"] > 1:
         defaults.append("causal mask" if settled else "no mask")
     return case, tuple(defaults)
 
 
-def _check_formats(case: Case) -> None:
-    """A format that no tensor of the operator has is a mistake, not a wish to ignore."""
-    program = case.program
+def check_formats(op: registry.Op, program: Program, formats: Formats) -> None:
+    """A format that no tensor of the operator has is a mistake, not a wish to ignore.
+
+    Raises:
+        UsageError: such a format is named.
+    """
     roles = {tensor.role for tensor in (*program.inputs, *program.outputs)}
     for flag, given, role in (
-        ("--weight-dtype", case.formats.weight, "weight"),
-        ("--kv-dtype", case.formats.kv, "cache"),
+        ("--weight-dtype", formats.weight, "weight"),
+        ("--kv-dtype", formats.kv, "cache"),
     ):
         if given and role not in roles:
             raise UsageError(
-                f"{case.op.name} has no tensor that {flag} would change",
-                f"See memwall op show {case.op.name}",
+                f"{op.name} has no tensor that {flag} would change",
+                f"See memwall op show {op.name}",
             )
 
 

@@ -155,12 +155,8 @@ class StepReport(NamedTuple):
         """Cache and states of the batch once the pass is done."""
         if not self.model.decodes:
             return 0
-        kv = self.setting.plain.kv
-        each = cache.sequence_bytes(self.model, self.length, kv)
-        each += self.length * cache.indexer_bytes_per_token(self.model, kv)
-        each += cache.state_bytes_per_sequence(self.model)
-        each += self.source * cache.cross_bytes_per_source_token(self.model, kv)
-        return self.tokens.batch * each
+        each = cache.resident_bytes(self.model, self.length, self.source, self.setting.plain.kv)
+        return int(self.tokens.batch * each)
 
     @property
     def length(self) -> int:

@@ -1,0 +1,93 @@
+"""What `memwall sweep` was asked: its flags as a sweep in plain texts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from memwall.cli.options import DIMS
+from memwall.errors import UsageError, shown
+
+if TYPE_CHECKING:
+    from memwall.sweep.plan import Spec, Sweep
+
+PASS_DIMS = ("batch", "context", "seq")
+
+
+def spec_of(what: str | None, options: Mapping[str, Any]) -> Spec:
+    """The sweep as it was typed.
+
+    Raises:
+        UsageError: neither an operator nor a step, or flags of the other.
+    """
+    from memwall.sweep.plan import Spec
+    from memwall.sweep.ranges import names
+
+    if what not in (None, "step"):
+        raise UsageError(f"a sweep is of an operator or of a step, not of '{shown(what)}'", "Try --op gemm")
+    if (what is None) == (options["op"] is None):
+        raise UsageError(
+            "what to sweep: --op OP, or step with --model", "For example: memwall sweep --op gemm"
+        )
+    _only(what, options)
+    words: dict[str, tuple[str | None, ...]] = {"gpu": tuple(_gpus(options["gpu"]))}
+    if what == "step":
+        words["model"] = tuple(names(options["model"]))
+    for name in ("dtype", "weight_dtype", "kv_dtype"):
+        given = _formats(options[name])
+        words[name] = given or (("bf16",) if name == "dtype" and not what else (None,))
+    ranges = {name: options[name] for name in (*DIMS, "context") if options[name] is not None}
+    settings = {name: options[name] for name in ("causal", "impl", "phase", "eager") if options[name]}
+    if options["causal"] is False:
+        settings["causal"] = False
+    if options["changes"]:
+        settings["changes"] = dict(options["changes"])
+    return Spec(what or _op(options["op"]), words, ranges, settings, options["where"])
+
+
+def _only(what: str | None, options: Mapping[str, Any]) -> None:
+    """What would be ignored is refused."""
+    if what == "step":
+        wrong = [name for name in (*DIMS, "causal") if name not in PASS_DIMS and options[name] is not None]
+        if options["model"] is None:
+            raise UsageError("sweep step needs --model", "The list: memwall model list")
+    else:
+        wrong = [name for name in ("model", "phase", "context", "eager") if options[name]]
+    if wrong:
+        of = "a step" if what == "step" else "an operator"
+        raise UsageError(f"{of} has no --{wrong[0].replace('_', '-')}", "Leave it out; memwall sweep --help")
+
+
+def _op(name: str) -> str:
+    from memwall.ops import registry
+
+    return registry.find(name).name
+
+
+def _gpus(text: str | None) -> list[str]:
+    """Canonical names; a file of the user's by its path."""
+    from memwall import hardware
+    from memwall.cli.options import named_gpus
+
+    devices = [(name, hardware.load(name)) for name in named_gpus(text)]
+    return [name if device.own else device.name for name, device in devices]
+
+
+def _formats(text: str | None) -> tuple[str, ...]:
+    from memwall import dtypes
+    from memwall.sweep.ranges import names
+
+    return tuple(dtypes.find(name).name for name in names(text or ""))
+
+
+def shard_of(sweep: Sweep, text: str | None) -> range:
+    """The blocks of --shard 3/16; all of them without it."""
+    if text is None:
+        return range(sweep.grid.count)
+    index, slash, of = text.partition("/")
+    good = slash and index.strip().isdigit() and of.strip().isdigit()
+    if not good or not 1 <= int(index) <= int(of):
+        raise UsageError(
+            f"--shard takes I/N, from 1/N to N/N, not '{shown(text)}'", "For example: --shard 3/16"
+        )
+    return sweep.grid.shard(int(index), int(of))

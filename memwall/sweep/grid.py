@@ -1,0 +1,109 @@
+"""A grid: every combination of its axes' values, cut into blocks that are evaluated whole.
+
+Words (GPUs, formats) change slowest, then the dimensions in their order, the last one fastest. A block has
+one combination of words, so that one device and one set of formats serve all its points.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+from math import prod
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from memwall.sweep.points import Points, points
+from memwall.sweep.ranges import Axis
+
+BLOCK_POINTS = 65_536
+"""Points a block: small enough that its columns stay in a core's cache."""
+
+
+class Block(NamedTuple):
+    """Some points with the same words; one axis of the array for each dimension that varies in it."""
+
+    words: Mapping[str, str | None]
+    values: Mapping[str, int | Points]
+    shape: tuple[int, ...]
+
+    @property
+    def points(self) -> int:
+        """How many."""
+        return prod(self.shape)
+
+
+class Grid:
+    """Every combination of words and dimensions."""
+
+    def __init__(self, words: Mapping[str, tuple[str | None, ...]], axes: tuple[Axis, ...]) -> None:
+        self.words = dict(words)
+        self.axes = axes
+
+    @cached_property
+    def points(self) -> int:
+        """How many combinations."""
+        return prod(map(len, self.words.values())) * prod(map(len, self.axes))
+
+    def blocks(self, start: int = 0, stop: int | None = None) -> Iterator[Block]:
+        """Blocks start to stop - 1, in the grid's order."""
+        for number in range(start, self.count if stop is None else stop):
+            yield self.block(number)
+
+    def shard(self, index: int, of: int) -> range:
+        """The blocks of one of so many equal shares, counted from 1."""
+        return range(self.count * (index - 1) // of, self.count * index // of)
+
+    @cached_property
+    def count(self) -> int:
+        """How many blocks."""
+        return prod(self._radices)
+
+    @cached_property
+    def _cut(self) -> tuple[int, int]:
+        """The axis that is cut into slices, all after it whole, and how many of its values a slice has."""
+        inner = 1
+        for place in reversed(range(len(self.axes))):
+            if inner * len(self.axes[place]) > BLOCK_POINTS:
+                return place, max(1, BLOCK_POINTS // inner)
+            inner *= len(self.axes[place])
+        return 0, len(self.axes[0]) if self.axes else 1
+
+    @cached_property
+    def _radices(self) -> list[int]:
+        place, size = self._cut
+        slices = -(-len(self.axes[place]) // size) if self.axes else 1
+        return [*map(len, self.words.values()), *map(len, self.axes[:place]), slices]
+
+    def block(self, number: int) -> Block:
+        """The block of that number, without making those before it."""
+        digits: list[int] = []
+        for radix in reversed(self._radices):
+            number, digit = divmod(number, radix)
+            digits.insert(0, digit)
+        words = {name: some[digit] for (name, some), digit in zip(self.words.items(), digits, strict=False)}
+        place, size = self._cut
+        outer = digits[len(self.words) : -1]
+        columns: list[tuple[str, Any]] = [
+            (axis.name, axis.slice(digit, digit + 1)) for axis, digit in zip(self.axes, outer, strict=False)
+        ]
+        for axis in self.axes[place : place + 1]:
+            start = digits[-1] * size
+            columns.append((axis.name, axis.slice(start, min(start + size, len(axis)))))
+        columns += [(axis.name, axis.slice(0, len(axis))) for axis in self.axes[place + 1 :]]
+        return _block(words, columns)
+
+
+def _block(words: Mapping[str, str | None], columns: list[tuple[str, np.ndarray[Any, Any]]]) -> Block:
+    """Single values as ints, others as points along an axis of their own."""
+    varying = [name for name, column in columns if len(column) > 1]
+    values: dict[str, int | Points] = {}
+    for name, column in columns:
+        if name in varying:
+            along = [1] * len(varying)
+            along[varying.index(name)] = len(column)
+            values[name] = points(column).reshape(along).view(Points)
+        else:
+            values[name] = int(column[0])
+    shape = tuple(len(column) for _, column in columns if len(column) > 1)
+    return Block(words, values, shape if shape else (1,))

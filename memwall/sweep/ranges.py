@@ -1,0 +1,106 @@
+"""Ranges as people type them: `1:100`, `0:4096:64`, `1:8192:log2`, `4096,8192`, and mixtures of those."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from memwall.errors import UsageError, shown
+from memwall.units import LARGEST_COUNT, parse_count
+
+
+class Steps(NamedTuple):
+    """Equal steps: first, first + step, ..."""
+
+    first: int
+    step: int
+    length: int
+
+    def values(self, start: int, stop: int) -> np.ndarray[Any, Any]:
+        """Those of that slice."""
+        return self.first + self.step * np.arange(start, stop, dtype=np.int64)
+
+
+class Axis(NamedTuple):
+    """The values of one dimension, in the order in which they were typed."""
+
+    name: str
+    pieces: tuple[Steps, ...]
+
+    def __len__(self) -> int:
+        return sum(piece.length for piece in self.pieces)
+
+    def slice(self, start: int, stop: int) -> np.ndarray[Any, Any]:
+        """Values start to stop - 1, without making the others."""
+        found, before = [], 0
+        for piece in self.pieces:
+            first, last = max(start - before, 0), min(stop - before, piece.length)
+            if first < last:
+                found.append(piece.values(first, last))
+            before += piece.length
+        return np.concatenate(found)
+
+
+def parse_axis(text: str, name: str, flag: str) -> Axis:
+    """A dimension's values from what was typed.
+
+    A range ends with its last number, if a step falls on it. A range of steps from 0 begins with its first
+    step, since every dimension is at least 1.
+
+    Args:
+        text: numbers and ranges, by comma.
+        name: the dimension's.
+        flag: as messages call it.
+
+    Raises:
+        UsageError: empty, reversed, or no numbers.
+
+    >>> parse_axis("1:8:log2,100", "m", "--m").slice(0, 5).tolist()
+    [1, 2, 4, 8, 100]
+    >>> len(parse_axis("1:1e15", "m", "--m"))
+    1000000000000000
+    """
+    words = [word.strip() for word in text.split(",")]
+    if not all(words):
+        raise UsageError(f"{flag}: '{shown(text)}' has an empty place", f"Write it like {flag} 4096,8192")
+    pieces = [piece for word in words for piece in _pieces(word, flag)]
+    return Axis(name, tuple(dict.fromkeys(pieces)))
+
+
+def _pieces(word: str, flag: str) -> list[Steps]:
+    parts = [part.strip() for part in word.split(":")]
+    if len(parts) == 1:
+        return [Steps(parse_count(word, flag), 1, 1)]
+    if len(parts) > 3 or not all(parts):
+        raise UsageError(
+            f"{flag} takes a number or a range, not '{shown(word)}'",
+            f"Write it like {flag} 1:100, {flag} 0:4096:64 or {flag} 1:8192:log2",
+        )
+    first, last = parse_count(parts[0], flag, least=0), parse_count(parts[1], flag)
+    if first > last:
+        turned = ":".join([parts[1], parts[0], *parts[2:]])
+        raise UsageError(f"{flag} {shown(word)} runs backwards", f"Try {flag} {turned}")
+    if parts[-1].lower() == "log2" and len(parts) == 3:
+        return _doublings(first, last, flag)
+    step = parse_count(parts[2], flag) if len(parts) == 3 else 1
+    first = first or step
+    if first > last:
+        raise UsageError(f"{flag} {shown(word)} is empty: its first step is beyond its end", "Widen it")
+    return [Steps(first, step, (last - first) // step + 1)]
+
+
+def _doublings(first: int, last: int, flag: str) -> list[Steps]:
+    if not first:
+        raise UsageError(f"{flag}: doublings of 0 stay 0", f"Try {flag} 1:{last}:log2")
+    doubled: list[Steps] = []
+    while first <= min(last, LARGEST_COUNT):
+        doubled.append(Steps(first, 1, 1))
+        first *= 2
+    return doubled
+
+
+def names(text: str) -> Sequence[str]:
+    """Words by comma, each once."""
+    return list(dict.fromkeys(word.strip() for word in text.split(",") if word.strip()))

@@ -1,0 +1,201 @@
+"""Running a sweep: its blocks one after the other to a file, at flat memory, and on after a stop."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from time import monotonic
+from typing import Any, NamedTuple
+
+from memwall.errors import FileError, UsageError, shown
+from memwall.sweep.files import Writer, opened, partial_name
+from memwall.sweep.plan import LeftOut, Sweep
+from memwall.sweep.rows import Rows
+
+KEPT_EVERY_S = 5.0
+"""How often it is noted where to go on after a crash."""
+
+Seen = Callable[[int], None]
+"""Told how many points are done."""
+
+
+class Stopped(KeyboardInterrupt):
+    """The user stopped a run; what is there can be read, and gone on from."""
+
+    def __init__(self, path: str, points: int) -> None:
+        super().__init__()
+        self.path = path
+        self.points = points
+
+
+class Done(NamedTuple):
+    """What a run wrote."""
+
+    points: int
+    rows: int
+    left_out: LeftOut
+
+
+def each_block(sweep: Sweep, blocks: range, left_out: LeftOut, seen: Seen) -> Iterator[Rows]:
+    """The rows of blocks, one after the other; nothing of those where nothing is."""
+    points = 0
+    for number in blocks:
+        rows = sweep.rows(number, left_out)
+        points += sweep.grid.block(number).points
+        if rows is not None and rows.length:
+            yield rows
+        seen(points)
+    if left_out.error and left_out.points == points:
+        raise left_out.error
+
+
+@contextmanager
+def _asked_to_stop() -> Iterator[list[int]]:
+    """Ctrl-C, or a batch system's SIGTERM, becomes an entry in a list, so that no block is cut in two."""
+    asked: list[int] = []
+    if threading.current_thread() is not threading.main_thread():
+        yield asked
+        return
+    signals = (signal.SIGINT, signal.SIGTERM)
+    before = [signal.signal(each, lambda number, _: asked.append(number)) for each in signals]
+    try:
+        yield asked
+    finally:
+        for each, handler in zip(signals, before, strict=True):
+            signal.signal(each, handler)
+
+
+class _Place(NamedTuple):
+    """Where a run stands, as the file beside its rows keeps it."""
+
+    sweep: str
+    block: int
+    points: int
+    rows: int
+    end_bytes: int
+
+
+class File:
+    """A sweep's run into one file."""
+
+    def __init__(self, sweep: Sweep, blocks: range, path: str, form: str) -> None:
+        self._sweep, self._blocks, self._form = sweep, blocks, form
+        self.path = os.path.realpath(path)
+        self.partial = partial_name(self.path)
+        self._note = self.partial + ".resume"
+        self._name = json.dumps([*sweep.spec, blocks.start, blocks.stop], sort_keys=True)
+        self._place = _Place(self._name, blocks.start, 0, 0, 0)
+
+    def run(self, seen: Seen, resume: bool = False) -> Done:
+        """Write all rows.
+
+        Args:
+            seen: told of progress.
+            resume: go on from an earlier run that was stopped.
+
+        Raises:
+            Stopped: by the user, the rows so far readable.
+            FileError: there is nothing to go on from, or of another sweep.
+            OSError: the file cannot be written, or the disk is full.
+        """
+        left_out = LeftOut()
+        earlier = self._resumed() if resume else None
+        try:
+            with self._file(earlier) as file, _asked_to_stop() as stop:
+                writer = opened(file, self._form, self._sweep.columns, earlier)
+                whole = self._write(writer, left_out, seen, stop)
+                end_bytes = writer.flush()
+                if whole or self._place.rows or self._form != "parquet":
+                    writer.finish()
+        except BaseException:
+            self._drop(earlier)
+            raise
+        if earlier and earlier != self.partial:
+            os.unlink(earlier)
+        if not whole:
+            self._noted(end_bytes)
+            raise Stopped(self.partial, self._place.points)
+        os.replace(self.partial, self.path)
+        with suppress(FileNotFoundError):
+            os.unlink(self._note)
+        return Done(self._place.points, self._place.rows, left_out)
+
+    def _write(self, writer: Writer, left_out: LeftOut, seen: Seen, stop: list[int]) -> bool:
+        """The rows of all blocks; False if the user stopped it before the last."""
+        noted = monotonic()
+        before = self._place
+        for number in range(before.block, self._blocks.stop):
+            if stop:
+                return False
+            rows = self._sweep.rows(number, left_out)
+            count = rows.length if rows is not None else 0
+            if rows is not None and count:
+                writer.write(rows)
+            place, points = self._place, self._sweep.grid.block(number).points
+            self._place = place._replace(
+                block=number + 1, points=place.points + points, rows=place.rows + count
+            )
+            seen(self._place.points)
+            if self._form != "parquet" and monotonic() - noted > KEPT_EVERY_S:
+                self._noted(writer.flush())
+                noted = monotonic()
+        if left_out.error and left_out.points == self._place.points - before.points and not before.rows:
+            raise left_out.error
+        return True
+
+    def _file(self, earlier: str | None) -> Any:
+        if self._form == "parquet":
+            return open(self.partial, "wb")
+        if earlier is None:
+            return open(self.partial, "wb", buffering=0)
+        file = open(self.partial, "r+b", buffering=0)  # noqa: SIM115 - the caller closes it
+        file.truncate(self._place.end_bytes)
+        file.seek(self._place.end_bytes)
+        return file
+
+    def _noted(self, end_bytes: int) -> None:
+        self._place = self._place._replace(end_bytes=end_bytes)
+        with open(self._note, "w", encoding="utf-8") as file:
+            json.dump(self._place._asdict(), file)
+
+    def _drop(self, earlier: str | None) -> None:
+        """After a failure: back to what could be gone on from, or nothing."""
+        with suppress(OSError):
+            if earlier and self._form == "parquet":
+                os.replace(earlier, self.partial)
+            elif self._form != "parquet" and self._place.end_bytes:
+                os.truncate(self.partial, self._place.end_bytes)
+            else:
+                os.unlink(self.partial)
+
+    def _resumed(self) -> str:
+        """What an earlier run left, under the name to read it by."""
+        place = self._earlier_place()
+        if place.sweep != self._name:
+            raise UsageError(
+                f"{shown(self.partial, 120)} is of another sweep",
+                "Resume with the very same options, or leave out --resume to begin anew",
+            )
+        self._place = place
+        if self._form != "parquet":
+            return self.partial
+        before = self.partial + ".before"
+        os.replace(self.partial, before)
+        return before
+
+    def _earlier_place(self) -> _Place:
+        try:
+            with open(self._note, encoding="utf-8") as file:
+                return _Place(**json.load(file))
+        except FileNotFoundError:
+            raise FileError(
+                f"{shown(self._note, 120)}: there is nothing to resume", "Leave out --resume"
+            ) from None
+        except (ValueError, TypeError):
+            raise FileError(
+                f"{shown(self._note, 120)}:1: not what a sweep leaves", "Leave out --resume"
+            ) from None

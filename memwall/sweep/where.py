@@ -1,0 +1,118 @@
+"""Conditions on rows: `regime == "compute-bound" and bound_time_s < 1e-3`, on whole columns at once."""
+
+from __future__ import annotations
+
+import ast
+import operator
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+
+from memwall.errors import UsageError, nearest, shown
+from memwall.sweep.points import Array
+from memwall.sweep.rows import Coded, Rows, Word
+
+EXAMPLE = "--where 'regime == \"compute-bound\"'"
+_COMPARISONS: dict[type[ast.cmpop], Callable[[Any, Any], Any]] = {
+    ast.Eq: operator.eq,
+    ast.NotEq: operator.ne,
+    ast.Lt: operator.lt,
+    ast.LtE: operator.le,
+    ast.Gt: operator.gt,
+    ast.GtE: operator.ge,
+}
+_ARITHMETIC: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: np.true_divide,
+    ast.Mod: np.mod,
+}
+
+
+class Condition:
+    """A condition that was read once and is asked of many rows."""
+
+    def __init__(self, text: str, columns: Iterable[str]) -> None:
+        """Read it.
+
+        Raises:
+            UsageError: it is no condition, or names a column that is not there.
+        """
+        self.text = text
+        known = list(columns)
+        try:
+            self._tree = ast.parse(text.strip(), mode="eval").body
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            raise _no_condition(text) from None
+        for node in ast.walk(self._tree):
+            if isinstance(node, ast.Name) and node.id not in known:
+                near = [f"Did you mean {name}? " for name in nearest(node.id, known, 1)]
+                raise UsageError(
+                    f"--where: there is no column '{shown(node.id)}'", f"{''.join(near)}{', '.join(known)}"
+                )
+
+    def places(self, rows: Rows) -> Array:
+        """The rows for which it holds.
+
+        Raises:
+            UsageError: it compares a text with a number, or says nothing of a row.
+        """
+        try:
+            with np.errstate(divide="ignore", invalid="ignore"):
+                holds = np.asarray(self._value(self._tree, rows))
+        except (TypeError, np.exceptions.DTypePromotionError):
+            raise _no_condition(self.text) from None
+        if holds.dtype != bool:
+            raise _no_condition(self.text)
+        return np.flatnonzero(np.broadcast_to(holds, (rows.length,)))
+
+    def _value(self, node: ast.expr, rows: Rows) -> Any:
+        match node:
+            case ast.Constant(value=bool() | int() | float() | str()):
+                return node.value
+            case ast.Name():
+                column = rows.columns[node.id]
+                return (column.text or "") if isinstance(column, Word) else column
+            case ast.BoolOp():
+                sides = [np.asarray(self._value(value, rows), dtype=bool) for value in node.values]
+                both = np.logical_and if isinstance(node.op, ast.And) else np.logical_or
+                return both.reduce(np.broadcast_arrays(*sides))
+            case ast.UnaryOp(op=ast.Not()):
+                return np.logical_not(self._value(node.operand, rows))
+            case ast.UnaryOp(op=ast.USub()):
+                return -self._value(node.operand, rows)
+            case ast.BinOp(op=op) if type(op) in _ARITHMETIC:
+                return _ARITHMETIC[type(op)](self._value(node.left, rows), self._value(node.right, rows))
+            case ast.Compare():
+                return self._compared(node, rows)
+        raise _no_condition(self.text)
+
+    def _compared(self, node: ast.Compare, rows: Rows) -> Any:
+        values = [self._value(each, rows) for each in (node.left, *node.comparators)]
+        holds: Any = True
+        for left, op, right in zip(values, node.ops, values[1:], strict=False):
+            if type(op) not in _COMPARISONS:
+                raise _no_condition(self.text)
+            holds = np.logical_and(holds, _pair(left, _COMPARISONS[type(op)], right))
+        return holds
+
+
+def _pair(left: Any, compare: Callable[[Any, Any], Any], right: Any) -> Any:
+    """A comparison; of texts only whether they are the same."""
+    if isinstance(right, Coded):
+        left, right = right, left
+    if isinstance(left, Coded):
+        if not isinstance(right, str) or compare not in (operator.eq, operator.ne):
+            raise TypeError(right)
+        return left.where(right) == (compare is operator.eq)
+    if isinstance(left, str) != isinstance(right, str):
+        raise TypeError(right)
+    return compare(left, right)
+
+
+def _no_condition(text: str) -> UsageError:
+    return UsageError(
+        f"--where '{shown(text)}' is no condition on a row's columns", f"Write it like {EXAMPLE}"
+    )
