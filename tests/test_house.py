@@ -33,6 +33,7 @@ FLOORS = [
     {"memwall.reports"},
     {"memwall.sweep"},
     {"memwall.verify"},
+    {"memwall.plot"},
     {"memwall.render"},
     {"memwall.cli"},
 ]

@@ -48,6 +48,7 @@ COMMANDS = {
     "quant": "Weights in each format: bytes with scales, fit, and the bound of a decode step.",
     "train-memory": "Training: parameters, gradients, optimizer and activations on each GPU.",
     "sweep": "Thousands of rooflines or steps at once, over ranges, to a table or a file.",
+    "plot": "Pictures: rooflines, traffic, decode and memory, as SVG or in the terminal.",
     "gpu": "The hardware catalogue: list, show, compare.",
     "hbm": "Memory standards beside what each product runs.",
     "op": "The operators: list, show.",

@@ -99,10 +99,26 @@ def write(output: Output, text: str) -> None:
             raise UsageError("stdout is closed", "Write to a file instead: -o FILE")
         click.echo(text, nl=False)
         return
+    _to_file(output, text.encode("utf-8", "surrogatepass"))
+
+
+def write_bytes(output: Output, data: bytes) -> None:
+    """The same for what is no text, such as a PNG.
+
+    Raises:
+        UsageError: as `write` says.
+    """
+    if not output.to_file:
+        click.echo(data, nl=False)
+        return
+    _to_file(output, data)
+
+
+def _to_file(output: Output, data: bytes) -> None:
     if not str(output.output).strip():
         raise UsageError("-o names no file", "For example: -o result.json; -o - is stdout")
     try:
-        _replace(os.path.realpath(str(output.output)), text)
+        _replace(os.path.realpath(str(output.output)), data)
     except OSError as error:
         raise UsageError(
             f"-o {shown(output.output, 120)}: cannot be written: {error.strerror}", _elsewhere(output.output)
@@ -122,19 +138,19 @@ def write_yaml(output: Output, text: str) -> None:
     write(output, text)
 
 
-def _replace(path: str, text: str) -> None:
-    """The file's new text in one step; a pipe or a device such as /dev/null is written as it stands."""
+def _replace(path: str, data: bytes) -> None:
+    """The file's new content in one step; a pipe or a device such as /dev/null is written as it stands."""
     existing = os.path.exists(path)
     if existing and not os.access(path, os.W_OK):
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
     if existing and not os.path.isfile(path):
-        with open(path, "w", encoding="utf-8") as file:
-            file.write(text)
+        with open(path, "wb") as file:
+            file.write(data)
         return
     partial = f"{path}.{os.getpid()}.partial"
     try:
-        with open(partial, "w", encoding="utf-8") as file:
-            file.write(text)
+        with open(partial, "wb") as file:
+            file.write(data)
         os.replace(partial, path)
     except BaseException:
         if os.path.exists(partial):

@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 
 EPILOG = """\b
 Examples:
-  memwall sweep --op gemm --m 1:8192:log2 --n 4096,8192 --k 4096 --gpu h100,h200 --dtype bf16,fp8 -o out.csv
-  memwall sweep --op gemm --m 1:512 --n 4096 --k 4096 --where 'regime == "compute-bound"' --best bound_time_s
-  memwall sweep --op attention --heads 64 --kv-heads 8 --head-dim 128 --seq 1024:65536:log2 --format csv
+  memwall sweep --op gemm --m 1:8192:log2 --n 4096,8192 --k 4096 --gpu h100,h200 -o out.csv
+  memwall sweep --op gemm --m 1:512 --n 8 --k 8 --where 'regime == "memory-bound"' --best bound_time_s
+  memwall sweep --op attention --heads 64 --head-dim 128 --seq 1024:65536:log2 --format csv
   memwall sweep step --model llama3-70b --gpu b200 --batch 1:256:log2 --context 4096,32768
   memwall sweep step --model llama3-8b --batch 1:8 --context 512:8192:512 --where fits -o out.jsonl
   memwall sweep --op gemm --m 1:4096 --n 4096 --k 4096 -o part-3.csv --shard 3/16

@@ -1,0 +1,274 @@
+"""memwall plot roofline | traffic | decode | memory."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+import click
+
+from memwall import hardware
+from memwall.cli.models import load_model
+from memwall.cli.options import (
+    ATTENTION_DIMS,
+    MODEL,
+    Format,
+    causal_option,
+    gpu_option,
+    named_gpus,
+    set_option,
+    shape_options,
+)
+from memwall.cli.output import Output, write, write_bytes
+from memwall.errors import UsageError, shown
+from memwall.hardware import Device
+from memwall.plot.figure import Picture
+from memwall.reports.case import DEFAULT_DTYPE
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+FORMATS = {".svg": "svg", ".png": "png", ".pdf": "pdf", ".txt": "text"}
+LENGTHS = "256:131072:log2"
+BATCHES, CONTEXTS = "1:512:log2", "1024,8192,32768,131072"
+
+EPILOG = """\b
+Examples:
+  memwall plot roofline --gpu h100 --op gemv --op gemm:m=4096,n=4096,k=4096 -o roofline.svg
+  memwall plot traffic --model llama3-70b -o traffic.svg
+  memwall plot decode --model llama3-8b --gpu h200 -o decode.svg
+  memwall plot memory --model llama3-70b --gpu h100,b200 --tp 4 --batch 16 --context 8192
+
+\b
+Without -o the picture is drawn in the terminal. PNG and PDF: pip install 'memwall[plot]'.
+"""
+
+ROOFLINE_EPILOG = """\b
+Examples:
+  memwall plot roofline --gpu h100 --op gemv --op gemm:m=4096,n=4096,k=4096 -o roofline.svg
+  memwall plot roofline --gpu a100,h100,b200 --op gemv --op attention:heads=32,head_dim=128,seq=4096
+  memwall plot roofline --gpu h200 --measured h200 -o measured.svg
+  memwall plot roofline --gpu b200 --dtype bf16,fp8,nvfp4 --op gemm:m=256,n=8192,k=8192,dtype=fp8
+"""
+
+TRAFFIC_EPILOG = """\b
+Examples:
+  memwall plot traffic --model llama3-70b -o traffic.svg
+  memwall plot traffic --heads 32 --kv-heads 8 --head-dim 128 --lengths 512:65536:log2
+"""
+
+DECODE_EPILOG = """\b
+Examples:
+  memwall plot decode --model llama3-8b --gpu h200 -o decode.svg
+  memwall plot decode --model deepseek-v3 --gpu b200 --batch 1:256:log2 --context 4096,32768
+"""
+
+MEMORY_EPILOG = """\b
+Examples:
+  memwall plot memory --model llama3-70b --gpu h100,h200,b200 --batch 8 --context 8192 -o memory.svg
+  memwall plot memory --model llama3-70b --gpu h100 --tp 4 --batch 32
+"""
+
+
+def picture_options(command: F) -> F:
+    """-o, --format and --size."""
+    for option in (
+        click.option("--size", default="820x560", show_default=True, help="pixels, e.g. 390x520 for a phone"),
+        click.option(
+            "--format", "form", type=click.Choice([*FORMATS.values()]), help="default: by the ending"
+        ),
+        click.option("-o", "--output", metavar="FILE", help="write .svg, .png or .pdf; - is stdout"),
+    ):
+        command = option(command)
+    return command
+
+
+@click.group("plot", epilog=EPILOG, context_settings={"help_option_names": ["-h", "--help"]})
+def command() -> None:
+    """Pictures: rooflines, traffic, decode and memory, as SVG or in the terminal."""
+
+
+@command.command("roofline", epilog=ROOFLINE_EPILOG)
+@gpu_option
+@click.option(
+    "--op", "ops", multiple=True, help="an operator, its dimensions after a colon: gemm:m=8,n=4096,k=4096"
+)
+@click.option("--dtype", help="formats whose roofs are drawn, a,b,c; the first is the operators'")
+@click.option("--measured", metavar="FILE|GPU", help="runs beside predictions: a verify record or a CSV")
+@set_option
+@picture_options
+def plot_roofline(
+    gpu: str | None, ops: Sequence[str], dtype: str | None, measured: str | None, changes: Any, **target: Any
+) -> int:
+    """The log-log roofline of GPUs, with operators on it."""
+    from memwall.plot import roofline as view
+    from memwall.plot.measured import runs
+    from memwall.plot.ops import reports_of
+
+    devices = [hardware.load(name, changes) for name in named_gpus(gpu)]
+    dtypes = [Format().convert(name, None, None) for name in (dtype or "").split(",") if name.strip()]
+    reports, refusals = reports_of(ops, devices, dtypes[0] if dtypes else DEFAULT_DTYPE)
+    for refusal in refusals:
+        click.echo(f"warning: {refusal.gpu}: {refusal.error}", err=True)
+    found = runs(measured, devices, reports) if measured else []
+    if measured and not found:
+        names = ", ".join(device.name for device in devices)
+        click.echo(f"warning: {shown(measured, 120)} has no run of these operators on {names}", err=True)
+    if not ops:
+        reports = list({id(run.report.case): run.report for run in found}.values())
+    return _show(view.figure(devices, reports, found, dtypes), target)
+
+
+@command.command("traffic", epilog=TRAFFIC_EPILOG)
+@click.option("--model", type=MODEL, help="a model: memwall model list; or give --heads and --head-dim")
+@gpu_option
+@shape_options(tuple(name for name in ATTENTION_DIMS if not name.startswith("seq")))
+@click.option("--lengths", metavar="RANGE", default=LENGTHS, show_default=True, help="sequence lengths")
+@click.option("--dtype", type=Format(), default=DEFAULT_DTYPE, show_default=True, help="format")
+@causal_option
+@picture_options
+def plot_traffic(
+    model: str | None, gpu: str | None, lengths: str, dtype: str, causal: bool | None, **options: Any
+) -> int:
+    """Standard attention against flash over sequence length."""
+    from memwall.plot import traffic as view
+    from memwall.reports.attention import attention
+
+    target = {name: options.pop(name) for name in ("output", "form", "size")}
+    device = _one(gpu)
+    loaded = load_model(model) if model else None
+    values = _values(lengths, "--lengths")
+    shape = {name: size for name, size in options.items() if size is not None}
+    if not loaded and not shape:
+        raise UsageError("whose attention: --model, or --heads and --head-dim", "Try --model llama3-70b")
+    reports = [attention(loaded, gpu=device, dtype=dtype, causal=causal, seq=n, **shape) for n in values]
+    named = " ".join(f"{name.replace('_', '-')} {size}" for name, size in shape.items())
+    return _show(view.figure(reports, values, loaded.title if loaded else named), target)
+
+
+@command.command("decode", epilog=DECODE_EPILOG)
+@click.option("--model", type=MODEL, required=True, help="a model: memwall model list")
+@gpu_option
+@click.option("--batch", metavar="RANGE", default=BATCHES, show_default=True, help="sequences at once")
+@click.option("--context", metavar="RANGE", default=CONTEXTS, show_default=True, help="one curve each")
+@click.option("--dtype", type=Format(), help="compute and storage format of the linear layers; default bf16")
+@click.option("--weight-dtype", type=Format(), help="storage format of the linear layers")
+@click.option("--kv-dtype", type=Format(), help="storage format of the cache")
+@set_option
+@picture_options
+def plot_decode(
+    model: str,
+    gpu: str | None,
+    batch: str,
+    context: str,
+    changes: Any,
+    output: Any,
+    form: Any,
+    size: Any,
+    **formats: Any,
+) -> int:
+    """Time per token over batch, a curve for each context."""
+    from memwall.plot import decode as view
+    from memwall.reports.step import step
+
+    device = _one(gpu, changes)
+    loaded = load_model(model)
+    batches, contexts = _values(batch, "--batch"), _values(context, "--context")[:8]
+    reports = {
+        each: [step(loaded, gpu=device, phase="decode", batch=b, context=each, **formats) for b in batches]
+        for each in contexts
+    }
+    return _show(view.figure(reports, batches), {"output": output, "form": form, "size": size})
+
+
+@command.command("memory", epilog=MEMORY_EPILOG)
+@click.option("--model", type=MODEL, required=True, help="a model: memwall model list")
+@gpu_option
+@click.option("--batch", type=int, help="sequences at once")
+@click.option("--context", type=int, help="tokens of each sequence")
+@click.option("--tp", type=int, default=1, show_default=True, help="GPUs that share the model")
+@click.option("--weight-dtype", type=Format(), help="storage format of the linear layers")
+@click.option("--kv-dtype", type=Format(), help="storage format of the cache")
+@picture_options
+def plot_memory(model: str, gpu: str | None, output: Any, form: Any, size: Any, **options: Any) -> int:
+    """What fills a GPU: weights, cache, reserve, against its memory."""
+    from memwall.plot import memory as view
+    from memwall.reports.capacity import capacity
+
+    loaded = load_model(model)
+    devices = [hardware.load(name) for name in named_gpus(gpu)]
+    reports = [capacity(loaded, gpu=device, **options) for device in devices]
+    return _show(view.figure(reports), {"output": output, "form": form, "size": size})
+
+
+def _one(gpu: str | None, changes: Any = None) -> Device:
+    names = named_gpus(gpu)
+    if len(names) > 1:
+        raise UsageError("this picture is of one GPU", f"Name one: --gpu {names[0]}")
+    return hardware.load(names[0], changes)
+
+
+def _values(text: str, flag: str) -> list[int]:
+    """The values of a range, rising and not too many for a picture."""
+    from memwall.sweep.ranges import parse_axis
+
+    axis = parse_axis(text, flag, flag)
+    if not 1 < len(axis) <= MOST_VALUES and flag != "--context":
+        raise UsageError(
+            f"{flag}: a curve has 2 to {MOST_VALUES} points, not {len(axis):,}", f"Try {flag} 1:512:log2"
+        )
+    if len(axis) > MOST_VALUES:
+        raise UsageError(f"{flag}: {len(axis):,} curves are too many", f"Try {flag} 4096,32768")
+    return sorted(axis.slice(0, len(axis)).tolist())
+
+
+MOST_VALUES = 512
+
+
+def _show(picture: Picture, target: dict[str, Any]) -> int:
+    """The picture in a file, or in the terminal."""
+    path, form = target["output"], target["form"]
+    suffix = os.path.splitext(path or "")[1].lower()
+    form = form or FORMATS.get(suffix) or ("text" if path is None else "svg")
+    if path not in (None, "-") and suffix not in FORMATS and not target["form"]:
+        raise UsageError(f"-o {shown(path, 120)}: which format is it", "Try -o plot.svg, .png or .pdf")
+    output = Output(None, False, path, "never")
+    if form == "text":
+        write(output, _in_terminal(picture))
+        return 0
+    from memwall.plot.layout import layout
+    from memwall.plot.svg import svg
+
+    drawing = svg(layout(picture, *_size(target["size"])))
+    if form == "svg":
+        write(output, drawing)
+        return 0
+    from memwall.plot.raster import drawn
+
+    write_bytes(output, drawn(drawing, form))
+    return 0
+
+
+def _in_terminal(picture: Picture) -> str:
+    from memwall.plot.terminal import COLUMNS, render
+
+    columns = shutil.get_terminal_size((COLUMNS, 0)).columns
+    encoding = (getattr(sys.stdout, "encoding", None) or "utf-8").lower().replace("-", "")
+    return render(picture, columns, plain=not encoding.startswith("utf"))
+
+
+def _size(text: str) -> tuple[float, float]:
+    width, times, height = text.lower().partition("x")
+    if not (times and width.strip().isdigit() and height.strip().isdigit()):
+        raise UsageError(f"--size takes WIDTHxHEIGHT in pixels, not '{shown(text)}'", "Try --size 820x560")
+    least, most = SMALLEST, LARGEST
+    if not (least <= int(width) <= most and least <= int(height) <= most):
+        raise UsageError(
+            f"--size: a side has {least} to {most} pixels, not '{shown(text)}'", "Try --size 820x560"
+        )
+    return float(width), float(height)
+
+
+SMALLEST, LARGEST = 280, 8000

@@ -1,0 +1,132 @@
+"""What a picture shows, before any pixel: axes, curves, dots and bars in the units of the data."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+Point = tuple[float, float]
+
+
+class Axis(NamedTuple):
+    """One direction of a picture."""
+
+    title: str
+    low: float
+    high: float
+    ticks: tuple[tuple[float, str], ...]
+    log: bool = True
+
+    def share(self, value: float) -> float:
+        """How far along the axis a value stands, 0 to 1 within it."""
+        if not self.log:
+            return (value - self.low) / (self.high - self.low)
+        return math.log(value / self.low) / math.log(self.high / self.low)
+
+
+class Curve(NamedTuple):
+    """Straight lines from point to point."""
+
+    points: tuple[Point, ...]
+    color: int
+    name: str = ""
+    """In the legend; none if empty."""
+    label: str = ""
+    """Beside the curve."""
+    strong: bool = True
+    dashed: bool = False
+
+
+class Dot(NamedTuple):
+    """One point with its label."""
+
+    at: Point
+    color: int
+    label: str
+    hover: str = ""
+    shape: str = "disc"
+    """disc: predicted; ring: measured; diamond: a corner of the roof."""
+    minor: bool = False
+    """Labelled only where there is room."""
+
+
+class Link(NamedTuple):
+    """A thin line between two dots that belong together."""
+
+    start: Point
+    end: Point
+
+
+class Figure(NamedTuple):
+    """Curves and dots over two axes."""
+
+    title: str
+    subtitle: str
+    x: Axis
+    y: Axis
+    curves: tuple[Curve, ...]
+    dots: tuple[Dot, ...] = ()
+    links: tuple[Link, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+class Part(NamedTuple):
+    """A stretch of a bar."""
+
+    name: str
+    value: float
+    color: int
+    text: str
+
+
+class Bar(NamedTuple):
+    """Parts one after the other, against what there is room for."""
+
+    name: str
+    parts: tuple[Part, ...]
+    limit: float
+    limit_text: str
+
+
+class Bars(NamedTuple):
+    """Bars under each other, on one scale."""
+
+    title: str
+    subtitle: str
+    x: Axis
+    bars: tuple[Bar, ...]
+    notes: tuple[str, ...] = ()
+
+
+Picture = Figure | Bars
+
+
+def decades(low: float, high: float, text: Callable[[float], str]) -> tuple[tuple[float, str], ...]:
+    """Ticks at powers of ten; with twos and fives where there are few decades, every other where many."""
+    first, last = math.floor(math.log10(low) + _SLACK), math.ceil(math.log10(high) - _SLACK)
+    within = (1, 2, 5) if last - first <= _FEW_DECADES else (1,)
+    every = 1 + (last - first) // _MANY_DECADES
+    values = [step * 10.0**power for power in range(first, last + 1, every) for step in within]
+    return tuple((value, text(value)) for value in values if low * _ABOVE <= value <= high / _ABOVE)
+
+
+_SLACK, _ABOVE = 0.000001, 0.999999
+_FEW_DECADES, _MANY_DECADES = 3, 9
+
+
+def doublings(values: Sequence[int], most: int = 9) -> tuple[tuple[float, str], ...]:
+    """Ticks at some of the values of a row of doublings."""
+    every = -(-len(values) // most)
+    return tuple((float(value), str(value)) for value in values[::every])
+
+
+def evenly(
+    high: float, text: Callable[[float], str], unit: float = 1.0, about: int = 6
+) -> tuple[tuple[float, str], ...]:
+    """Ticks from zero on in steps of 1, 2 or 5 times a power of ten of a unit."""
+    rough = high / unit / about
+    power = 10.0 ** math.floor(math.log10(rough))
+    step = next(each * power for each in (1, 2, 5, 10) if each * power >= rough * _ABOVE)
+    values = [place * step * unit for place in range(int(high / unit / step * (1 + _SLACK)) + 1)]
+    return tuple((value, text(value)) for value in values)

@@ -1,0 +1,141 @@
+"""Labels that overlap neither each other nor the dots, and lines no more than they must."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import NamedTuple
+
+from memwall.plot.figure import Point
+from memwall.plot.metrics import width_of
+
+
+class Area(NamedTuple):
+    """A rectangle by its edges."""
+
+    left: float
+    top: float
+    right: float
+    bottom: float
+
+    def meets(self, other: Area) -> bool:
+        """Whether they overlap."""
+        return (
+            self.left < other.right + _GAP
+            and other.left < self.right + _GAP
+            and self.top < other.bottom
+            and other.top < self.bottom
+        )
+
+    def inside(self, other: Area) -> bool:
+        """Whether it lies within."""
+        return (
+            self.left >= other.left
+            and self.right <= other.right
+            and self.top >= other.top
+            and self.bottom <= other.bottom
+        )
+
+
+class Wish(NamedTuple):
+    """A label that wants to stand near a point."""
+
+    at: Point
+    text: str
+    height: float
+    minor: bool = False
+
+
+class Placed(NamedTuple):
+    """Where a label stands."""
+
+    area: Area
+    baseline: Point
+    distance: float
+
+    @property
+    def far(self) -> bool:
+        """So far from its point that a line should join them."""
+        return self.distance > _FAR
+
+
+_GAP = 3
+"""Pixels between two texts side by side."""
+_DISTANCES = (9, 14, 22, 32, 44, 58, 74, 92, 112, 136, 164, 196)
+_DIRECTIONS = tuple(
+    math.radians(angle) for angle in (-35, 35, -145, 145, -90, 90, 0, 180, -60, 60, -120, 120)
+)
+_FAR = 20
+
+
+def around(at: Point, radius: float) -> Area:
+    """The square around a dot."""
+    return Area(at[0] - radius, at[1] - radius, at[0] + radius, at[1] + radius)
+
+
+def place(
+    wishes: Sequence[Wish],
+    frame: Area,
+    dots: Sequence[Area],
+    lines: Sequence[tuple[Point, ...]],
+    taken: Sequence[Area] = (),
+) -> list[Placed | None]:
+    """A place for each label; None where there is no room that is free.
+
+    Labels are placed in order, each at the nearest place of eight directions and eight distances that is
+    free of labels and dots; of those within one distance the one on the fewest lines.
+
+    Args:
+        wishes: the labels.
+        frame: what they have to stay in.
+        dots: what they must not cover.
+        lines: what they had better not cover.
+        taken: where other text stands.
+    """
+    placed: list[Placed | None] = []
+    occupied = [*dots, *taken]
+    on_lines = [around(point, 1.0) for line in lines for point in _dense(line)]
+    for wish in wishes:
+        found = _best(wish, frame, occupied, on_lines)
+        placed.append(found)
+        if found:
+            occupied.append(found.area)
+    return placed
+
+
+def _best(wish: Wish, frame: Area, occupied: Sequence[Area], on_lines: Sequence[Area]) -> Placed | None:
+    fallback: tuple[int, Placed] | None = None
+    for distance in _DISTANCES[: 3 if wish.minor else None]:
+        for direction in _DIRECTIONS:
+            area = _area(wish, distance, direction)
+            if not area.inside(frame) or any(area.meets(other) for other in occupied):
+                continue
+            crossed = sum(area.meets(point) for point in on_lines)
+            found = Placed(area, (area.left, area.bottom - wish.height * 0.22), distance)
+            if not crossed:
+                return found
+            if fallback is None or crossed < fallback[0]:
+                fallback = (crossed, found)
+        if fallback and distance >= _DISTANCES[2]:
+            break
+    return fallback[1] if fallback else None
+
+
+def _area(wish: Wish, distance: float, direction: float) -> Area:
+    """The label's rectangle, its nearest edge or corner in that direction."""
+    width, height = width_of(wish.text, wish.height), wish.height * 1.15
+    dx, dy = math.cos(direction), math.sin(direction)
+    x, y = wish.at[0] + distance * dx, wish.at[1] + distance * dy
+    left = x - width * (1 - dx) / 2 if abs(dx) < 0.5 else (x if dx > 0 else x - width)
+    top = y - height * (1 - dy) / 2
+    return Area(left, top, left + width, top + height)
+
+
+def _dense(line: tuple[Point, ...]) -> list[Point]:
+    """Points along a line, a few pixels apart."""
+    dense = []
+    for (x0, y0), (x1, y1) in pairwise(line):
+        steps = max(1, math.ceil(math.hypot(x1 - x0, y1 - y0) / 4))
+        dense += [(x0 + (x1 - x0) * i / steps, y0 + (y1 - y0) * i / steps) for i in range(steps + 1)]
+    return dense

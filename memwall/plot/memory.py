@@ -1,0 +1,45 @@
+"""What fills a GPU's memory: weights, cache and reserve, against what there is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from memwall.plot.figure import Axis, Bar, Bars, Part, evenly
+from memwall.reports.capacity import CapacityReport
+from memwall.units import GIBI, scaled_binary
+
+
+def figure(reports: Sequence[CapacityReport]) -> Bars:
+    """The picture of each GPU's memory, in GiB as its driver counts it."""
+    first = reports[0]
+    question = first.question
+    bars = tuple(map(_bar, reports))
+    high = max(max(bar.limit, sum(part.value for part in bar.parts)) for bar in bars) * _ROOM
+    shared = f", each of {question.tensor_parallel} GPUs" if question.tensor_parallel > 1 else ""
+    sequences = "sequence" if question.batch == 1 else "sequences"
+    return Bars(
+        f"Memory: {first.model.title}{shared}",
+        f"{question.batch} {sequences} of {question.context} tokens",
+        Axis("", 0.0, high, evenly(high, scaled_binary, GIBI), log=False),
+        bars,
+    )
+
+
+_ROOM = 1.04
+
+
+def _bar(report: CapacityReport) -> Bar:
+    budget = report.budget
+    parts = (
+        ("weights", float(budget.weight_bytes), 0),
+        ("cache", float(report.cache_bytes), 1),
+        ("reserve", float(budget.reserve_bytes), 7),
+    )
+    return Bar(
+        report.device.name,
+        tuple(
+            Part(name, value, color, scaled_binary(value, digits=3)) for name, value, color in parts if value
+        ),
+        float(budget.usable_bytes),
+        f"{scaled_binary(budget.usable_bytes)} usable",
+    )

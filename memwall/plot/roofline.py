@@ -1,0 +1,234 @@
+"""The log-log roofline: slopes of the memory levels, a roof for each format, ridge points, and operators."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from memwall.errors import NotAvailable
+from memwall.hardware import Device
+from memwall.plot.figure import Axis, Curve, Dot, Figure, Link, Point, decades
+from memwall.reports.roofline import RooflineReport
+from memwall.units import (
+    format_bytes_per_s,
+    format_flops_per_s,
+    format_seconds,
+    significant,
+)
+
+BESIDE = ("fp64", "fp32", "tf32", "bf16", "fp16", "fp8", "int8", "nvfp4", "fp4", "mxfp4")
+"""Formats whose roofs are drawn for one GPU when none are named."""
+OPS, ROOM = 1, 1.25
+"""The colour of operators on one GPU, and how far the axes reach beyond what they show."""
+
+
+class Run(NamedTuple):
+    """A measured run of an operator."""
+
+    report: RooflineReport
+    """What it was predicted to cost."""
+    time_s: float
+    name: str
+    """Of the kernel."""
+
+    @property
+    def flops_per_s(self) -> float:
+        """What it reached."""
+        return self.report.flops / self.time_s
+
+
+def figure(
+    devices: Sequence[Device],
+    reports: Sequence[RooflineReport],
+    runs: Sequence[Run] = (),
+    dtypes: Sequence[str] = (),
+) -> Figure:
+    """The picture of operators on one or several GPUs.
+
+    Args:
+        devices: one colour each.
+        reports: the operators; those without FLOPs or bytes have no place on it and are named in a note.
+        runs: measured runs, each beside its prediction.
+        dtypes: whose roofs to draw; by default every one of a single GPU, of several those asked for.
+    """
+    roofs = {device.name: _roofs(device, dtypes or _default_dtypes(devices, reports)) for device in devices}
+    dots = list(dict.fromkeys(_dot(report, devices) for report in reports if _at(report)))
+    dots += [_measured(run, devices) for run in runs if _at(run.report)]
+    links = [Link(at, (at[0], run.flops_per_s)) for run in runs if (at := _at(run.report)) is not None]
+    x, y = _axes(devices, roofs, [dot.at for dot in dots])
+    curves: list[Curve] = []
+    for number, device in enumerate(devices):
+        several = len(devices) > 1
+        curves += _curves(device, roofs[device.name], x, y, number if several else 0, several)
+        dots += _ridges(device, roofs[device.name], number if several else 0, several)
+    notes = [f"{report.op}: no FLOPs or no bytes, so no place here" for report in reports if not _at(report)]
+    title = (
+        " and ".join(device.title for device in devices) if len(devices) < _NAMED else f"{len(devices)} GPUs"
+    )
+    return Figure(
+        f"Roofline: {title}",
+        "Compulsory traffic and published peaks: no kernel is above its roof",
+        x,
+        y,
+        tuple(curves),
+        tuple(dots),
+        tuple(links),
+        tuple(dict.fromkeys(notes)),
+    )
+
+
+_NAMED = 3
+
+
+def _default_dtypes(devices: Sequence[Device], reports: Sequence[RooflineReport]) -> list[str]:
+    used = list(dict.fromkeys(report.formats.dtype for report in reports)) or ["bf16"]
+    return used if len(devices) > 1 else list(dict.fromkeys([*BESIDE, *used]))
+
+
+def _roofs(device: Device, dtypes: Sequence[str]) -> dict[float, str]:
+    """The device's peaks in FLOP/s, each with the formats that have it; formats without one are left out."""
+    roofs: dict[float, str] = {}
+    for dtype in dtypes:
+        try:
+            peak = device.peak(dtype).rate.value
+        except NotAvailable:
+            continue
+        roofs[peak] = f"{roofs[peak]}, {dtype}" if peak in roofs else dtype
+    return dict(sorted(roofs.items()))
+
+
+def _at(report: RooflineReport) -> Point | None:
+    """Where an operator stands; None where it has no FLOPs or no bytes."""
+    intensity = report.bound.arithmetic_intensity
+    return (intensity, report.bound.attainable_flops_per_s) if intensity else None
+
+
+def _dot(report: RooflineReport, devices: Sequence[Device]) -> Dot:
+    at = _at(report)
+    assert at is not None  # noqa: S101 - the caller has looked
+    hover = (
+        f"{label(report)} on {report.device.name}: {significant(at[0])} FLOP/B, {format_flops_per_s(at[1])}, "
+        f"{format_seconds(report.bound_time_s)}, {report.regime}"
+    )
+    return Dot(at, _color(report.device, devices), label(report), hover)
+
+
+def _measured(run: Run, devices: Sequence[Device]) -> Dot:
+    at = _at(run.report)
+    assert at is not None  # noqa: S101 - the caller has looked
+    reached = run.flops_per_s
+    hover = (
+        f"{run.name} measured: {format_flops_per_s(reached)}, {format_seconds(run.time_s)}, "
+        f"{significant(100 * reached / at[1], 3)} % of the bound"
+    )
+    return Dot((at[0], reached), _color(run.report.device, devices, 2), "", hover, "ring")
+
+
+def _color(device: Device, devices: Sequence[Device], alone: int = OPS) -> int:
+    return [each.name for each in devices].index(device.name) if len(devices) > 1 else alone
+
+
+def label(report: RooflineReport) -> str:
+    """An operator in few words: gemm 4096x4096x4096, gemv 8192x8192 int4-g128."""
+    sizes = [f"{size}" for name, size in report.shape.items() if not (name in _QUIET and size == 1)]
+    case = report.case
+    impl = f" {case.impl}" if case and case.impl else ""
+    if case and case.op.name in ("attention", "mla"):
+        dims = report.shape
+        heads = f"{dims['heads']}/{dims['kv_heads']}" if "kv_heads" in dims else str(dims["heads"])
+        seq = (
+            str(dims["seq_kv"])
+            if dims["seq_q"] in (1, dims["seq_kv"])
+            else f"{dims['seq_q']}:{dims['seq_kv']}"
+        )
+        what = "decode" if dims["seq_q"] == 1 else ""
+        batch = f"{dims['batch']}x" if dims.get("batch", 1) > 1 else ""
+        width = f" of {dims['head_dim']}" if "head_dim" in dims else ""
+        sizes = [f"{batch}{heads} heads{width}, {seq}"]
+        impl = f" {what}{impl}".rstrip() if what else impl
+    formats = [] if report.formats.dtype == "bf16" else [report.formats.dtype]
+    formats += [each for each in report.formats[1:] if each]
+    return " ".join([f"{report.op}{impl}", "x".join(sizes), *formats]).strip()
+
+
+_QUIET = ("batch",)
+
+
+def _axes(
+    devices: Sequence[Device], roofs: dict[str, dict[float, str]], points: Sequence[Point]
+) -> tuple[Axis, Axis]:
+    """Room for every roof, ridge and point."""
+    peaks = [peak for each in roofs.values() for peak in each]
+    if not peaks:
+        named = ", ".join(device.title for device in devices)
+        raise NotAvailable(f"{named}: no peak in those formats", f"See memwall gpu show {devices[0].name}")
+    ridges = [peak / device.bandwidth.value for device in devices for peak in roofs[device.name]]
+    low = min([1.0, *(x for x, _ in points)])
+    high = max([*(ridge * 8 for ridge in ridges), *(x for x, _ in points)])
+    low, high = low / _ROOM_X, high * ROOM
+    least = min(low * min(device.bandwidth.value for device in devices), *(y for _, y in points), max(peaks))
+    most = max(*peaks, *(y for _, y in points))
+    x = Axis("arithmetic intensity, FLOP/B", low, high, decades(low, high, significant))
+    bottom, top = least / ROOM, most * 2
+    return x, Axis("FLOP/s", bottom, top, decades(bottom, top, _rate))
+
+
+_ROOM_X = 1.6
+
+
+def _rate(value: float) -> str:
+    return format_flops_per_s(value).removesuffix("FLOP/s").strip()
+
+
+def slopes(device: Device) -> list[tuple[str, float]]:
+    """The bandwidths of the memory levels, by name [B/s]."""
+    return [
+        (
+            "HBM" if str(device.data["memory"].get("type", "")).startswith("HBM") else "memory",
+            device.bandwidth.value,
+        )
+    ]
+
+
+def _curves(
+    device: Device, roofs: dict[float, str], x: Axis, y: Axis, color: int, several: bool
+) -> list[Curve]:
+    curves = []
+    highest = max(roofs, default=y.high)  # without a peak in these formats the slope has no end
+    for number, (level, rate) in enumerate(slopes(device)):
+        start = max(x.low, y.low / rate)
+        end = min(x.high, highest / rate)
+        text = f"{level} {format_bytes_per_s(rate)}"
+        curves.append(
+            Curve(
+                ((start, start * rate), (end, end * rate)),
+                color,
+                device.name if several and not number else "",
+                f"{device.name} {text}" if several else text,
+                strong=not number,
+            )
+        )
+    rate = device.bandwidth.value
+    for peak, formats in reversed(roofs.items()):
+        text = f"{formats} {format_flops_per_s(peak)}"
+        roof = ((min(peak / rate, x.high), peak), (x.high, peak))
+        curves.append(Curve(roof, color, "", f"{device.name} {text}" if several else text))
+    return curves
+
+
+def _ridges(device: Device, roofs: dict[float, str], color: int, several: bool) -> list[Dot]:
+    dots = []
+    for peak, formats in roofs.items():
+        ridge = peak / device.bandwidth.value
+        where = f"{device.name} {formats}" if several else formats
+        dots.append(
+            Dot(
+                (ridge, peak),
+                color,
+                significant(ridge, 3),
+                f"ridge of {where}: {significant(ridge)} FLOP/B",
+                "diamond",
+                True,
+            )
+        )
+    return dots
