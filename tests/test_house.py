@@ -35,6 +35,7 @@ FLOORS = [
     {"memwall.verify"},
     {"memwall.plot"},
     {"memwall.render"},
+    {"memwall.htmlreport"},
     {"memwall.cli"},
 ]
 

@@ -49,6 +49,7 @@ COMMANDS = {
     "train-memory": "Training: parameters, gradients, optimizer and activations on each GPU.",
     "sweep": "Thousands of rooflines or steps at once, over ranges, to a table or a file.",
     "plot": "Pictures: rooflines, traffic, decode and memory, as SVG or in the terminal.",
+    "report": "One page with summary, roofline, kernels, memory, and sliders computed in it.",
     "gpu": "The hardware catalogue: list, show, compare.",
     "hbm": "Memory standards beside what each product runs.",
     "op": "The operators: list, show.",

@@ -47,10 +47,11 @@ _EDGE = 0.001
 
 def layout(picture: Picture, width: float = WIDTH, height: float = HEIGHT) -> Scene:
     """The picture in so many pixels; a key or notes below make it higher."""
-    return layout_bars(picture, width) if isinstance(picture, Bars) else _figure(picture, width, height)
+    return layout_bars(picture, width) if isinstance(picture, Bars) else framed(picture, width, height)[0]
 
 
-def _figure(figure: Figure, width: float, height: float) -> Scene:
+def framed(figure: Figure, width: float = WIDTH, height: float = HEIGHT) -> tuple[Scene, Frame]:
+    """The figure in so many pixels, and where data stand in it."""
     title, top = head(figure.title, figure.subtitle, width)
     names, top = legend([curve for curve in figure.curves if curve.name], figure.dots, top, width)
     left = 18 + SMALL + max(width_of(text, SMALL) for _, text in figure.y.ticks)
@@ -68,7 +69,7 @@ def _figure(figure: Figure, width: float, height: float) -> Scene:
     dots, key = _dots(figure.dots, frame, lines, [text_area(text) for text in beside])
     marks += [*beside, *dots]
     notes, bottom = below(key, figure.notes, height, width)
-    return Scene(width, bottom, figure.title, _description(figure), (*marks, *notes))
+    return Scene(width, bottom, figure.title, _description(figure), (*marks, *notes)), frame
 
 
 def _axes(frame: Frame, width: float) -> Iterator[Mark]:

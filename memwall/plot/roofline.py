@@ -42,6 +42,7 @@ def figure(
     reports: Sequence[RooflineReport],
     runs: Sequence[Run] = (),
     dtypes: Sequence[str] = (),
+    least: float = 1.0,
 ) -> Figure:
     """The picture of operators on one or several GPUs.
 
@@ -50,12 +51,13 @@ def figure(
         reports: the operators; those without FLOPs or bytes have no place on it and are named in a note.
         runs: measured runs, each beside its prediction.
         dtypes: whose roofs to draw; by default every one of a single GPU, of several those asked for.
+        least: an intensity that the picture reaches down to [FLOP/B].
     """
     roofs = {device.name: _roofs(device, dtypes or _default_dtypes(devices, reports)) for device in devices}
     dots = list(dict.fromkeys(_dot(report, devices) for report in reports if _at(report)))
     dots += [_measured(run, devices) for run in runs if _at(run.report)]
     links = [Link(at, (at[0], run.flops_per_s)) for run in runs if (at := _at(run.report)) is not None]
-    x, y = _axes(devices, roofs, [dot.at for dot in dots])
+    x, y = _axes(devices, roofs, [dot.at for dot in dots], least)
     curves: list[Curve] = []
     for number, device in enumerate(devices):
         several = len(devices) > 1
@@ -155,7 +157,7 @@ _QUIET = ("batch",)
 
 
 def _axes(
-    devices: Sequence[Device], roofs: dict[str, dict[float, str]], points: Sequence[Point]
+    devices: Sequence[Device], roofs: dict[str, dict[float, str]], points: Sequence[Point], least: float
 ) -> tuple[Axis, Axis]:
     """Room for every roof, ridge and point."""
     peaks = [peak for each in roofs.values() for peak in each]
@@ -163,13 +165,13 @@ def _axes(
         named = ", ".join(device.title for device in devices)
         raise NotAvailable(f"{named}: no peak in those formats", f"See memwall gpu show {devices[0].name}")
     ridges = [peak / device.bandwidth.value for device in devices for peak in roofs[device.name]]
-    low = min([1.0, *(x for x, _ in points)])
+    low = min([least, *(x for x, _ in points)])
     high = max([*(ridge * 8 for ridge in ridges), *(x for x, _ in points)])
     low, high = low / _ROOM_X, high * ROOM
-    least = min(low * min(device.bandwidth.value for device in devices), *(y for _, y in points), max(peaks))
+    bottom = min(low * min(device.bandwidth.value for device in devices), *(y for _, y in points), max(peaks))
     most = max(*peaks, *(y for _, y in points))
     x = Axis("arithmetic intensity, FLOP/B", low, high, decades(low, high, significant))
-    bottom, top = least / ROOM, most * 2
+    bottom, top = bottom / ROOM, most * 2
     return x, Axis("FLOP/s", bottom, top, decades(bottom, top, _rate))
 
 
