@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from memwall.reports.roofline import roofline as roofline
     from memwall.reports.step import step as step
     from memwall.reports.training import training_memory as training_memory
+    from memwall.sweeps.table import sweep as sweep
 
 _PUBLIC = {
     "roofline": ("memwall.reports.roofline", "roofline"),
@@ -32,6 +33,7 @@ _PUBLIC = {
     "capacity": ("memwall.reports.capacity", "capacity"),
     "quant": ("memwall.reports.quant", "quant"),
     "training_memory": ("memwall.reports.training", "training_memory"),
+    "sweep": ("memwall.sweeps.table", "sweep"),
     "gpu": ("memwall.hardware", "load"),
     "model": ("memwall.models.load", "load"),
     "MemwallError": ("memwall.errors", "MemwallError"),
@@ -47,6 +49,7 @@ __all__ = [
     "quant",
     "roofline",
     "step",
+    "sweep",
     "training_memory",
 ]
 

@@ -31,7 +31,7 @@ FLOORS = [
     {"memwall.models"},
     {"memwall.memory"},
     {"memwall.reports"},
-    {"memwall.sweep"},
+    {"memwall.sweeps"},
     {"memwall.verify"},
     {"memwall.plot"},
     {"memwall.render"},

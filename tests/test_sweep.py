@@ -17,12 +17,12 @@ from memwall.errors import UsageError
 from memwall.ops.registry import ops
 from memwall.render import roofline as roofline_view
 from memwall.render import step_record
-from memwall.sweep import grid as grids
-from memwall.sweep.best import Best
-from memwall.sweep.grid import Grid
-from memwall.sweep.plan import LeftOut, Spec, Sweep, plan
-from memwall.sweep.points import Points, evaluate, points
-from memwall.sweep.ranges import parse_axis
+from memwall.sweeps import grid as grids
+from memwall.sweeps.best import Best
+from memwall.sweeps.grid import Grid
+from memwall.sweeps.plan import LeftOut, Spec, Sweep, plan
+from memwall.sweeps.points import Points, evaluate, points
+from memwall.sweeps.ranges import parse_axis
 
 
 def sweep_of(what: str, ranges: dict[str, str], where: str | None = None, **words: Any) -> Sweep:

@@ -17,10 +17,10 @@ import pytest
 
 from memwall.cli import run
 from memwall.errors import FileError, UsageError
-from memwall.sweep import files
-from memwall.sweep import grid as grids
-from memwall.sweep.plan import Spec, Sweep, plan
-from memwall.sweep.stream import File, Stopped
+from memwall.sweeps import files
+from memwall.sweeps import grid as grids
+from memwall.sweeps.plan import Spec, Sweep, plan
+from memwall.sweeps.stream import File, Stopped
 
 ARROW = importlib.util.find_spec("pyarrow") is not None
 FORMS = ["csv", "jsonl", pytest.param("parquet", marks=pytest.mark.skipif(not ARROW, reason="needs pyarrow"))]

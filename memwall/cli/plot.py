@@ -212,7 +212,7 @@ def _one(gpu: str | None, changes: Any = None) -> Device:
 
 def _values(text: str, flag: str) -> list[int]:
     """The values of a range, rising and not too many for a picture."""
-    from memwall.sweep.ranges import parse_axis
+    from memwall.sweeps.ranges import parse_axis
 
     axis = parse_axis(text, flag, flag)
     if not 1 < len(axis) <= MOST_VALUES and flag != "--context":

@@ -18,8 +18,8 @@ from memwall.errors import UsageError, shown
 from memwall.reports.case import DEFAULT_GPU
 
 if TYPE_CHECKING:
-    from memwall.sweep.plan import LeftOut, Sweep
-    from memwall.sweep.rows import Rows
+    from memwall.sweeps.plan import LeftOut, Sweep
+    from memwall.sweeps.rows import Rows
 
 EPILOG = """\b
 Examples:
@@ -81,7 +81,7 @@ def _ranges(command: Any) -> Any:
 @click.option("--json", "as_json", is_flag=True, help="short for --format json")
 def command(what: str | None, output: str | None, form: str | None, as_json: bool, **options: Any) -> int:
     """Thousands of rooflines or steps at once, over ranges, to a table or a file."""
-    from memwall.sweep.plan import LeftOut, plan
+    from memwall.sweeps.plan import LeftOut, plan
 
     sweep = plan(spec_of(what, options))
     left_out = LeftOut()
@@ -104,7 +104,7 @@ def command(what: str | None, output: str | None, form: str | None, as_json: boo
 
 def _streamed(target: Output) -> str | None:
     """The format of rows that need not be in memory together; None for pages and documents."""
-    from memwall.sweep.files import SUFFIXES
+    from memwall.sweeps.files import SUFFIXES
 
     suffix = os.path.splitext(target.output or "")[1].lower()
     form = target.format if target.as_json or target.form else SUFFIXES.get(suffix, target.format)
@@ -126,8 +126,8 @@ def _to_file(sweep: Sweep, blocks: range, form: str, path: str, options: Mapping
     Raises:
         UsageError: it cannot be written, or takes hours and nobody agreed.
     """
-    from memwall.sweep.files import arrow
-    from memwall.sweep.stream import File, Stopped
+    from memwall.sweeps.files import arrow
+    from memwall.sweeps.stream import File, Stopped
 
     if form == "parquet":
         arrow()
@@ -164,7 +164,7 @@ def _agree(sweep: Sweep, blocks: range, form: str, path: str) -> None:
     Raises:
         UsageError: it takes hours, or more than the disk has.
     """
-    from memwall.sweep.size import expected
+    from memwall.sweeps.size import expected
     from memwall.units import format_bytes
 
     size = expected(sweep, blocks, form, path)
@@ -184,8 +184,8 @@ def _points(sweep: Sweep, blocks: range) -> int:
 
 
 def _to_stdout(sweep: Sweep, blocks: range, form: str, left_out: LeftOut) -> None:
-    from memwall.sweep.files import csv_lines, json_lines
-    from memwall.sweep.stream import each_block
+    from memwall.sweeps.files import csv_lines, json_lines
+    from memwall.sweeps.stream import each_block
 
     if form == "csv":
         click.echo(",".join(sweep.columns))
@@ -200,7 +200,7 @@ def _to_page(sweep: Sweep, blocks: range, target: Output, left_out: LeftOut) -> 
     Raises:
         UsageError: they are too many.
     """
-    from memwall.sweep.stream import each_block
+    from memwall.sweeps.stream import each_block
 
     most = IN_ONE_DOCUMENT if target.format == "json" else LISTED
     progress = Progress(_points(sweep, blocks))
@@ -218,8 +218,8 @@ def _to_page(sweep: Sweep, blocks: range, target: Output, left_out: LeftOut) -> 
 
 
 def _best(sweep: Sweep, blocks: range, options: Mapping[str, Any], target: Output, left_out: LeftOut) -> None:
-    from memwall.sweep.best import Best
-    from memwall.sweep.stream import each_block
+    from memwall.sweeps.best import Best
+    from memwall.sweeps.stream import each_block
 
     best = Best(options["best"], options["top"])
     progress = Progress(_points(sweep, blocks))

@@ -9,7 +9,7 @@ from memwall.cli.options import DIMS
 from memwall.errors import UsageError, shown
 
 if TYPE_CHECKING:
-    from memwall.sweep.plan import Spec, Sweep
+    from memwall.sweeps.plan import Spec, Sweep
 
 PASS_DIMS = ("batch", "context", "seq")
 
@@ -20,8 +20,8 @@ def spec_of(what: str | None, options: Mapping[str, Any]) -> Spec:
     Raises:
         UsageError: neither an operator nor a step, or flags of the other.
     """
-    from memwall.sweep.plan import Spec
-    from memwall.sweep.ranges import names
+    from memwall.sweeps.plan import Spec
+    from memwall.sweeps.ranges import names
 
     if what not in (None, "step"):
         raise UsageError(f"a sweep is of an operator or of a step, not of '{shown(what)}'", "Try --op gemm")
@@ -75,7 +75,7 @@ def _gpus(text: str | None) -> list[str]:
 
 def _formats(text: str | None) -> tuple[str, ...]:
     from memwall import dtypes
-    from memwall.sweep.ranges import names
+    from memwall.sweeps.ranges import names
 
     return tuple(dtypes.find(name).name for name in names(text or ""))
 

@@ -19,7 +19,7 @@ from memwall.models.step.whole import kernels
 from memwall.models.storage import weight_bytes
 from memwall.program import Work, kernel_work
 from memwall.reports.step_setting import work_of
-from memwall.sweep.passes import setting_at
+from memwall.sweeps.passes import setting_at
 
 MOST_BATCH = 1 << 10
 LONGEST = 131_072

@@ -31,6 +31,12 @@ def record(report: QuantReport) -> Record:
     }
 
 
+def rows(report: QuantReport) -> list[Record]:
+    """The formats, each with the GPU and model that it is of."""
+    of = {"gpu": report.device.name, "model": report.model.name}
+    return [{**of, "format": name, **_row_record(report, row)} for name, row in report.rows.items()]
+
+
 def page(report: QuantReport) -> Page:
     """The report for people."""
     heading = f"{_title(report)}  on {report.device.title} ({report.device.name})"

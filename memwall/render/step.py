@@ -10,6 +10,7 @@ from memwall.render.bounds import compared_notes, mark, notes_section, steps_sec
 from memwall.render.page import Page, Section, Table, numbers
 from memwall.render.step_record import all_notes, own_notes, percent, shared_notes
 from memwall.render.step_record import record as record
+from memwall.render.step_record import rows as rows
 from memwall.reports.step import StepReport
 from memwall.units import (
     format_bytes,

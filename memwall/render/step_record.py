@@ -68,6 +68,12 @@ def record(report: StepReport) -> Record:
     }
 
 
+def rows(report: StepReport) -> list[Record]:
+    """The pass's kernels, each with the GPU, model and phase that it is of."""
+    of = {"gpu": report.device.name, "model": report.model.name, "phase": report.phase}
+    return [{**of, **_kernel_record(line, report)} for line in report.lines]
+
+
 def warning(report: StepReport) -> str | None:
     """That it does not fit, and by how much; None if it does, or nobody knows."""
     capacity, needed = report.capacity_bytes, report.resident_bytes

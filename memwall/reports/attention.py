@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from memwall.bound import Bound, bound, kernel_bounds
 from memwall.errors import UsageError
@@ -15,6 +15,7 @@ from memwall.models.passes import AttentionLayers, Tokens, attention_layers, att
 from memwall.ops import registry
 from memwall.ops.attention import settled_mask
 from memwall.program import Program, Work
+from memwall.reports import notebook
 from memwall.reports.case import DEFAULT_DTYPE, DEFAULT_GPU, Case, Formats, device_of
 
 if TYPE_CHECKING:
@@ -85,6 +86,17 @@ class AttentionReport(NamedTuple):
     standard: Cost
     flash: Cost
     defaults: tuple[str, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The report under the keys of its JSON."""
+        return notebook.to_dict(self)
+
+    def to_rows(self) -> list[dict[str, Any]]:
+        """Flat rows for `pandas.DataFrame` and `polars.DataFrame`."""
+        return notebook.to_rows(self)
+
+    def _repr_html_(self) -> str:
+        return notebook.repr_html(self)
 
     @property
     def wholes(self) -> tuple[Bound, Bound]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from memwall.constant import Constant
 from memwall.dtypes import find
@@ -16,6 +16,7 @@ from memwall.memory.sequences import POLICIES, Pool, Waste, is_latent, waste
 from memwall.models.load import load as load_model
 from memwall.models.model import Model
 from memwall.models.storage import PLAIN
+from memwall.reports import notebook
 from memwall.reports.case import DEFAULT_GPU, device_of
 from memwall.units import parse_size
 
@@ -36,6 +37,17 @@ class CapacityReport(NamedTuple):
     budget: Budget
     pool: Pool
     defaults: tuple[str, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The report under the keys of its JSON."""
+        return notebook.to_dict(self)
+
+    def to_rows(self) -> list[dict[str, Any]]:
+        """Flat rows for `pandas.DataFrame` and `polars.DataFrame`."""
+        return notebook.to_rows(self)
+
+    def _repr_html_(self) -> str:
+        return notebook.repr_html(self)
 
     @property
     def model(self) -> Model:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import suppress
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from memwall.bound import Bound, bound
 from memwall.dtypes import find
@@ -17,6 +17,7 @@ from memwall.models.model import Model, Storage
 from memwall.models.parameters import count
 from memwall.models.storage import PLAIN, storage_of, weight_bytes
 from memwall.program import Work
+from memwall.reports import notebook
 from memwall.reports.capacity import DEFAULT_CONTEXT, CapacityReport, solve
 from memwall.reports.case import DEFAULT_GPU, device_of
 
@@ -57,6 +58,17 @@ class QuantReport(NamedTuple):
     question: Question
     rows: Mapping[str, Row]
     defaults: tuple[str, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The report under the keys of its JSON."""
+        return notebook.to_dict(self)
+
+    def to_rows(self) -> list[dict[str, Any]]:
+        """Flat rows for `pandas.DataFrame` and `polars.DataFrame`."""
+        return notebook.to_rows(self)
+
+    def _repr_html_(self) -> str:
+        return notebook.repr_html(self)
 
     @property
     def parameters(self) -> int:

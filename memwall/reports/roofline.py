@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from memwall.bound import Bound, bound, kernel_bounds
 from memwall.dtypes import find as find_dtype
@@ -11,6 +11,7 @@ from memwall.errors import NotAvailable, UsageError, shown
 from memwall.hardware import Device
 from memwall.ops import registry
 from memwall.program import Program, Work
+from memwall.reports import notebook
 from memwall.reports.case import DEFAULT_DTYPE, DEFAULT_GPU, Case, Formats, device_of
 from memwall.units import LARGEST_AMOUNT
 
@@ -31,6 +32,17 @@ class RooflineReport(NamedTuple):
     """None when FLOPs and bytes were given instead of an operator."""
     defaults: tuple[str, ...]
     """What the user did not say and was assumed."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """The report under the keys of its JSON."""
+        return notebook.to_dict(self)
+
+    def to_rows(self) -> list[dict[str, Any]]:
+        """Flat rows for `pandas.DataFrame` and `polars.DataFrame`."""
+        return notebook.to_rows(self)
+
+    def _repr_html_(self) -> str:
+        return notebook.repr_html(self)
 
     @property
     def kernels_bound_time_s(self) -> float:

@@ -18,6 +18,7 @@ from memwall.models.step.whole import kernels
 from memwall.models.storage import storage_of, weight_bytes
 from memwall.ops.attention import IMPLS
 from memwall.program import Work, kernel_work
+from memwall.reports import notebook
 from memwall.reports.case import DEFAULT_DTYPE, DEFAULT_GPU, Formats, device_of
 from memwall.reports.step_setting import fastest, phase_of, setting_of, tokens_of, total, work_of
 
@@ -63,6 +64,17 @@ class StepReport(NamedTuple):
     asked: Mapping[str, Any]
     """The arguments, to ask again with something changed."""
     defaults: tuple[str, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The report under the keys of its JSON."""
+        return notebook.to_dict(self)
+
+    def to_rows(self) -> list[dict[str, Any]]:
+        """Flat rows for `pandas.DataFrame` and `polars.DataFrame`."""
+        return notebook.to_rows(self)
+
+    def _repr_html_(self) -> str:
+        return notebook.repr_html(self)
 
     @property
     def bounds(self) -> list[Bound]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from memwall.constant import Constant
 from memwall.errors import UsageError, shown
@@ -14,6 +14,7 @@ from memwall.memory.training import OPTIMIZERS, Needs, Setup, needs
 from memwall.models.load import load as load_model
 from memwall.models.model import Model
 from memwall.models.parameters import count
+from memwall.reports import notebook
 from memwall.reports.case import device_of
 
 DEFAULT_SEQ = 4096
@@ -31,6 +32,17 @@ class TrainingReport(NamedTuple):
     usable_bytes: int | None
     total: Constant | None
     defaults: tuple[str, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The report under the keys of its JSON."""
+        return notebook.to_dict(self)
+
+    def to_rows(self) -> list[dict[str, Any]]:
+        """Flat rows for `pandas.DataFrame` and `polars.DataFrame`."""
+        return notebook.to_rows(self)
+
+    def _repr_html_(self) -> str:
+        return notebook.repr_html(self)
 
     @property
     def device(self) -> Device:

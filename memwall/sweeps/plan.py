@@ -11,12 +11,12 @@ import numpy as np
 
 from memwall.bound import REGIMES
 from memwall.errors import NotAvailable, UsageError
-from memwall.sweep.grid import Block, Grid
-from memwall.sweep.ops import LIMITS
-from memwall.sweep.points import Array, Values, evaluate
-from memwall.sweep.ranges import parse_axis
-from memwall.sweep.rows import Coded, Column, Rows, Word, joined
-from memwall.sweep.where import Condition
+from memwall.sweeps.grid import Block, Grid
+from memwall.sweeps.ops import LIMITS
+from memwall.sweeps.points import Array, Values, evaluate
+from memwall.sweeps.ranges import parse_axis
+from memwall.sweeps.rows import Coded, Column, Rows, Word, joined
+from memwall.sweeps.where import Condition
 
 Words: TypeAlias = Mapping[str, str | None]
 Answer: TypeAlias = Callable[[Values], Mapping[str, Any]]
@@ -168,11 +168,11 @@ def plan(spec: Spec) -> Sweep:
     if not spec.ranges:
         raise UsageError("a sweep needs a range", "For example: --m 1:8192:log2 --n 4096 --k 4096")
     if spec.what == "step":
-        from memwall.sweep.passes import RESULTS as OF_PASSES
-        from memwall.sweep.passes import answers as of_passes
+        from memwall.sweeps.passes import RESULTS as OF_PASSES
+        from memwall.sweeps.passes import answers as of_passes
 
         return Sweep(spec, of_passes(spec.settings), OF_PASSES)
-    from memwall.sweep.ops import RESULTS as OF_OPS
-    from memwall.sweep.ops import answers as of_ops
+    from memwall.sweeps.ops import RESULTS as OF_OPS
+    from memwall.sweeps.ops import answers as of_ops
 
     return Sweep(spec, of_ops(spec.what, spec.settings), OF_OPS)

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import Any, BinaryIO, Protocol
 
 from memwall.errors import NotAvailable
-from memwall.sweep.rows import Coded, Column, Rows, Word, joined, numbers
+from memwall.sweeps.rows import Coded, Column, Rows, Word, joined, numbers
 
 SUFFIXES = {".csv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".parquet": "parquet"}
 ROW_GROUP_BLOCKS = 8

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from memwall.sweep.points import Array
+from memwall.sweeps.points import Array
 
 EXACT = float(1 << 53)
 """Whole numbers below it are exact in float64, and are written as whole numbers."""

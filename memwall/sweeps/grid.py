@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from memwall.sweep.points import Points, points
-from memwall.sweep.ranges import Axis
+from memwall.sweeps.points import Points, points
+from memwall.sweeps.ranges import Axis
 
 BLOCK_POINTS = 65_536
 """Points a block: small enough that its columns stay in a core's cache."""

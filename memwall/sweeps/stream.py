@@ -12,9 +12,9 @@ from time import monotonic
 from typing import Any, NamedTuple
 
 from memwall.errors import FileError, UsageError, shown
-from memwall.sweep.files import Writer, opened, partial_name
-from memwall.sweep.plan import LeftOut, Sweep
-from memwall.sweep.rows import Rows
+from memwall.sweeps.files import Writer, opened, partial_name
+from memwall.sweeps.plan import LeftOut, Sweep
+from memwall.sweeps.rows import Rows
 
 KEPT_EVERY_S = 5.0
 """How often it is noted where to go on after a crash."""

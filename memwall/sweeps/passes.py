@@ -21,8 +21,8 @@ from memwall.models.storage import storage_of, weight_bytes
 from memwall.program import kernel_work
 from memwall.reports.case import DEFAULT_DTYPE, Formats
 from memwall.reports.step_setting import fastest, phase_of, setting_of, tokens_of, work_of
-from memwall.sweep.ops import bounded
-from memwall.sweep.points import Array, Values
+from memwall.sweeps.ops import bounded
+from memwall.sweeps.points import Array, Values
 
 RESULTS = (
     "flops",

@@ -8,8 +8,8 @@ import shutil
 from time import perf_counter
 from typing import NamedTuple
 
-from memwall.sweep.files import opened
-from memwall.sweep.plan import LeftOut, Sweep
+from memwall.sweeps.files import opened
+from memwall.sweeps.plan import LeftOut, Sweep
 
 
 class Size(NamedTuple):

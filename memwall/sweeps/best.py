@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from memwall.errors import UsageError, nearest
-from memwall.sweep.points import Array
-from memwall.sweep.rows import Coded, Rows, Word, joined
+from memwall.sweeps.points import Array
+from memwall.sweeps.rows import Coded, Rows, Word, joined
 
 SMALLER = ("_s", "_bytes")
 """Columns whose smallest value is best: times and bytes. Of rates and intensities it is the largest."""

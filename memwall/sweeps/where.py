@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from memwall.errors import UsageError, nearest, shown
-from memwall.sweep.points import Array
-from memwall.sweep.rows import Coded, Rows, Word
+from memwall.sweeps.points import Array
+from memwall.sweeps.rows import Coded, Rows, Word
 
 EXAMPLE = "--where 'regime == \"compute-bound\"'"
 _COMPARISONS: dict[type[ast.cmpop], Callable[[Any, Any], Any]] = {

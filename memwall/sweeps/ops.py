@@ -15,7 +15,7 @@ from memwall.ops import registry
 from memwall.program import Work
 from memwall.reports.case import DEFAULT_DTYPE, Formats
 from memwall.reports.roofline import check_formats
-from memwall.sweep.points import Array, Values
+from memwall.sweeps.points import Array, Values
 
 LIMITS = tuple(REGIMES)
 """What `limited_by` numbers."""

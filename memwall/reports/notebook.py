@@ -1,0 +1,38 @@
+"""How a report shows itself in a notebook, and hands itself to pandas and polars.
+
+A report knows nothing of how it is shown: the module of memwall.render that has its name does, and is found
+when it is first asked for. Reports take these functions as their methods.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+
+def _view(report: Any) -> Any:
+    """The module that shows a report: memwall.reports.step is shown by memwall.render.step."""
+    return import_module(f"memwall.render.{type(report).__module__.rpartition('.')[2]}")
+
+
+def to_dict(report: Any) -> dict[str, Any]:
+    """The report under the documented keys of its JSON."""
+    record: dict[str, Any] = _view(report).record(report)
+    return record
+
+
+def to_rows(report: Any) -> list[dict[str, Any]]:
+    """Flat rows, which `pandas.DataFrame` and `polars.DataFrame` take as they are.
+
+    Of a pass one for each kernel, of a comparison of formats one for each format, else the report itself,
+    its nested keys joined with a dot as in its CSV.
+    """
+    data, view = import_module("memwall.render.data"), _view(report)
+    records = getattr(view, "rows", lambda each: [view.record(each)])(report)
+    return [data.flat(record) for record in records]
+
+
+def repr_html(report: Any) -> str:
+    """The report as a notebook shows it."""
+    html: str = import_module("memwall.render.html").render(_view(report).page(report))
+    return html
