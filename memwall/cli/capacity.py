@@ -7,9 +7,8 @@ from typing import Any
 import click
 
 from memwall.cli.devices import on_each, show
-from memwall.cli.models import load_model
+from memwall.cli.models import load_model, model_option, source_option
 from memwall.cli.options import (
-    MODEL,
     Count,
     Format,
     Fraction,
@@ -40,7 +39,7 @@ A size is 44.42GiB, 80GB or 512MiB; a bare number is GiB. Exit code 1: it does n
 
 
 @click.command("capacity", epilog=EPILOG)
-@click.option("--model", type=MODEL, required=True, help="a model, or its YAML file: memwall model list")
+@model_option
 @gpu_option
 @click.option("--context", type=Count(), help="tokens of each sequence; default: the model's, or what fits")
 @click.option("--batch", type=Count(), help="sequences at once; default 1")
@@ -58,7 +57,7 @@ A size is 44.42GiB, 80GB or 512MiB; a bare number is GiB. Exit code 1: it does n
 @click.option("--reserve", type=Size(0), help="kept free; default: the activation estimate")
 @click.option("--weights", type=Size(), help="weights of each GPU, where an engine has reported them")
 @click.option("--chunk", type=Count(), default=8192, help="new tokens a pass, for the estimate; default 8192")
-@click.option("--source-tokens", type=Count(), default=0, help="what an encoder has read for each sequence")
+@source_option
 @set_option
 @output_options
 def command(gpu: str | None, model: str, changes: dict[str, str], **options: Any) -> int:

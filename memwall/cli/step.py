@@ -8,10 +8,9 @@ from typing import Any
 import click
 
 from memwall.cli.devices import on_each, show
-from memwall.cli.models import load_model
+from memwall.cli.models import load_model, model_option, source_option
 from memwall.cli.options import (
     IMPL,
-    MODEL,
     Count,
     Format,
     defaults_of,
@@ -38,17 +37,13 @@ Examples:
 
 
 @click.command("step", epilog=EPILOG)
-@click.option(
-    "--model",
-    type=MODEL,
-    required=True,
-    help="a model, its YAML file, its config.json or the folder with one: memwall model list",
-)
+@model_option
 @gpu_option
 @click.option("--phase", type=click.Choice(PHASES), help="by default as --seq or --context says")
 @click.option("--batch", type=Count(), default=1, show_default=True, help="sequences")
 @click.option("--context", type=Count(), help="decode: tokens in the cache, the new one counted")
 @click.option("--seq", type=Count(), help="prefill: tokens of the prompt")
+@source_option
 @click.option("--dtype", type=Format(), help="compute and storage format of the linear layers; default bf16")
 @click.option(
     "--weight-dtype", type=Format(), help="storage format of the linear layers; default the checkpoint's"

@@ -7,8 +7,8 @@ from typing import Any
 import click
 
 from memwall.cli.devices import on_each, show
-from memwall.cli.models import load_model
-from memwall.cli.options import GPU, MODEL, Count, Fraction, joined, output_options, set_option
+from memwall.cli.models import load_model, model_option
+from memwall.cli.options import GPU, Count, Fraction, joined, output_options, set_option
 from memwall.cli.output import Output
 from memwall.errors import Refusal, UsageError
 from memwall.hardware import Device
@@ -28,7 +28,7 @@ With --gpu it says whether that holds it: exit code 1 if not.
 
 
 @click.command("train-memory", epilog=EPILOG)
-@click.option("--model", type=MODEL, required=True, help="a model, or its YAML file: memwall model list")
+@model_option
 @click.option("--gpu", type=GPU, multiple=True, callback=joined, help="whether it fits: a GPU or several")
 @click.option("--gpus", type=Count(), default=1, help="all GPUs: tp x pp x data parallel; default 1")
 @click.option(

@@ -118,6 +118,10 @@ def _shared_notes(report: QuantReport) -> list[str]:
         "bound: the larger of what it reads over the bandwidth and its products over the peak",
         "fits: with the step's sequences and the estimated activations; see memwall capacity",
     ]
+    if report.question.source_tokens:
+        found.append(
+            "the encoder ran in the prefill: a step reads K and V of its tokens, none of its weights"
+        )
     if report.question.tensor_parallel > 1:
         found.append("bytes are of one GPU; what the GPUs send each other is not counted")
     return found

@@ -73,10 +73,5 @@ def _of_the_reserve(report: CapacityReport) -> list[str]:
 
 
 def _of_what_is_left_out(report: CapacityReport) -> list[str]:
-    model, question = report.model, report.question
-    found = []
-    if model.encoder and model.decodes and not question.source_tokens:
-        found.append("not counted: the encoder's tokens, which cross-attention keeps; give --source-tokens")
-    if not model.decodes:
-        found.append(f"{model.name} does not generate: it keeps no cache")
-    return found
+    model = report.model
+    return [] if model.decodes else [f"{model.name} does not generate: it keeps no cache"]
