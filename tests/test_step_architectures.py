@@ -139,8 +139,7 @@ def test_kernels_read_what_the_formulas_of_a_step_s_memory_say(name: str, models
     model = models.get(name)
     if model is None or not model.decodes:
         return
-    kept = any(group.unquantised for group in model.layers)
-    for asked in (None,) if kept else (None, "fp8"):
+    for asked in (None, "fp8"):
         report = step(model, phase="decode", context=60, batch=3, weight_dtype=asked)
         fractions = 2 * sum(line.launch.repeats for line in report.lines)
         weights = streamed_weight_bytes(model, storage_of(model, asked), 3)
