@@ -33,8 +33,8 @@ Examples:
 @model_option
 @gpu_option
 @click.option("--context", type=Count(), help="tokens that each sequence's step sees; default 4096")
-@click.option("--batch", type=Count(), default=1, help="sequences; default 1")
-@click.option("--tp", type=Count(), default=1, help="GPUs that share the model (tensor parallel)")
+@click.option("--batch", type=Count(8), default=1, help="sequences; default 1")
+@click.option("--tp", type=Count(8), default=1, help="GPUs that share the model (tensor parallel)")
 @click.option("--kv-dtype", type=Format(), help="the cache's format; default bf16")
 @source_option
 @set_option

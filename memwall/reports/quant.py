@@ -48,7 +48,7 @@ class Row(NamedTuple):
     @property
     def native(self) -> bool:
         """Whether the device computes in the format itself."""
-        return self.engine == self.storage.linear.engine
+        return self.engine is not None and self.engine == self.storage.linear.engine
 
 
 class QuantReport(NamedTuple):
@@ -127,7 +127,7 @@ def _row(question: Question, name: str, storage: Storage, device: Device) -> Row
     streamed = streamed_weight_bytes(model, storage, question.batch, tp)
     kv = find(question.kv_dtype)
     each = streamed_cache_bytes(model, question.context, kv, tp, question.source_tokens)
-    engine = _engine(storage, device)
+    engine = _engine(storage.compute if name == OWN else storage.linear.engine, device)
     flops = 2 * sum(item.active_parameters for item in streamed_items(model)) * question.batch / tp
     work = Work(streamed + question.batch * each, 0, {engine: flops} if engine else {}, 0, 0)
     return Row(
@@ -142,9 +142,9 @@ def _row(question: Question, name: str, storage: Storage, device: Device) -> Row
     )
 
 
-def _engine(storage: Storage, device: Device) -> str | None:
+def _engine(own: str | None, device: Device) -> str | None:
     """The format itself where the device computes in it, else 16 bits, else none that is known."""
-    for engine in (storage.linear.engine, *SIXTEEN_BITS):
+    for engine in (own, *SIXTEEN_BITS):
         if engine is not None:
             with suppress(NotAvailable):
                 device.peak(engine)
