@@ -130,7 +130,7 @@ def test_what_does_not_fit_is_first_told_what_would() -> None:
     report = step("llama3-70b", gpu="h100", context=4096)
     first = report.advice[0]
     assert first.action == "fit"
-    assert "--weight-dtype fp8 (74 GB) or int4-g128 (" in first.text  # 72.66 GB and 1.342 GB of cache
+    assert "--weight-dtype fp8 (74 GB), int4-g128 (" in first.text  # 72.66 GB and 1.342 GB of cache
     fewest = capacity("llama3-70b", gpu="h100", context=4096).fewest_gpus
     assert first.text.endswith(f"memwall capacity --model llama3-70b --gpu h100 --tp {fewest}")
     assert step("llama3-70b", gpu="h100", context=4096, weight_dtype="fp8").fits

@@ -377,7 +377,9 @@ def test_positions_stand_with_the_embedding() -> None:
     table = Weight("wpe", (512, 512), "table")
     learned = model_of(Layers(2, GROUPED, (PlainMlp(2048),)), extras=(table,))
     assert names_of(learned, context=9)[:2] == ["embedding", "wpe"]
-    assert names_of(READER, seq=9)[:2] == ["embedding", "position_embeddings"]
+    norm = vector("embeddings.LayerNorm", 512)
+    reader = READER._replace(extras=(*READER.extras, norm))
+    assert names_of(reader, seq=9)[:3] == ["embedding", "position_embeddings", "embedded.LayerNorm"]
 
 
 def test_kernels_are_called_what_they_do() -> None:

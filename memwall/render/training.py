@@ -98,7 +98,8 @@ def _title(report: TrainingReport) -> str:
 def _rows(report: TrainingReport) -> list[tuple[str, ...]]:
     setup, needs = report.setup, report.needs
     run = setup.run
-    tokens = f"{run.batch} x {run.seq:,} tokens, {run.checkpointing} checkpointing, {run.attention} attention"
+    again = "no" if run.checkpointing == "none" else run.checkpointing
+    tokens = f"{run.batch} x {run.seq:,} tokens, {again} checkpointing, {run.attention} attention"
     if setup.pipeline > 1:
         tokens += ", every micro-batch in flight"
     each = f"{format_parameters(report.parameters)} in all"

@@ -47,7 +47,7 @@ def _fit(report: StepReport) -> Iterator[Step]:
         )
         if narrower and needed <= (report.capacity_bytes or 0):
             formats.append(f"{name} ({format_bytes(needed)})")
-    ways = [f"--weight-dtype {' or '.join(formats)}"] if formats else []
+    ways = [f"--weight-dtype {', '.join(formats)}"] if formats else []
     fewest = _shared(report).fewest_gpus
     if fewest:
         model, gpu = report.model.name, report.device.name

@@ -79,7 +79,8 @@ def _stack(
 
 def _embedding(model: Model, added: Sequence[Weight], setting: Setting) -> list[Launch]:
     """A row of each token's; an encoder that begins with convolutions has frames instead of tokens."""
-    launches = extras("embedding", added, setting)
+    named = [weight._replace(name=weight.name.removeprefix("embeddings.")) for weight in added]
+    launches = extras("embedded", named, setting)
     if any(weight.role == "convolution" for weight in added):
         return launches
     table = gather(setting.rows, model.row, model.vocab_size, precision=setting.plain)
