@@ -155,6 +155,11 @@ def test_nothing_left_and_no_limit_are_two_answers(capsys: pytest.CaptureFixture
     assert [row[1] for row in rows if row[0] == "longest context"] == ["no limit"]
 
 
+def test_a_context_by_default_is_said_to_fit_or_not() -> None:
+    assert "context 4096, though no length fits" in capacity("llama3-70b", gpu="h100").defaults
+    assert "context 4096" in capacity("llama3-70b", gpu="b200").defaults
+
+
 def test_a_checkpoint_s_format_stands_beside_its_bytes_and_not_in_the_title() -> None:
     first = capacity_view.page(capacity(INT4, gpu="h100", context=64))[0]
     assert "weights int4-g128, KV bf16" in first.heading

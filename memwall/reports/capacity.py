@@ -238,6 +238,8 @@ def _at_its_own_length(report: CapacityReport) -> CapacityReport:
     which = f"context {question.context}"
     if question.context != (question.model.context or DEFAULT_CONTEXT):
         which += ", the longest that fits"
+    elif not report.fits:
+        which += ", though no length fits"
     return report._replace(question=question, defaults=(*report.defaults, which))
 
 
