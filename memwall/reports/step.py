@@ -14,13 +14,22 @@ from memwall.models.load import load as load_model
 from memwall.models.model import Model, Storage
 from memwall.models.passes import Tokens
 from memwall.models.step.launch import Launch, Setting
+from memwall.models.step.sides import source_default
 from memwall.models.step.whole import kernels
 from memwall.models.storage import storage_of, weight_bytes
 from memwall.ops.attention import IMPLS
 from memwall.program import Work, kernel_work
 from memwall.reports import notebook
-from memwall.reports.case import DEFAULT_DTYPE, DEFAULT_GPU, Formats, device_of
-from memwall.reports.step_setting import fastest, phase_of, setting_of, tokens_of, total, work_of
+from memwall.reports.case import DEFAULT_GPU, Formats, device_of
+from memwall.reports.step_setting import (
+    computed_in,
+    fastest,
+    phase_of,
+    setting_of,
+    tokens_of,
+    total,
+    work_of,
+)
 
 if TYPE_CHECKING:
     from memwall.reports.steps import Step
@@ -207,6 +216,7 @@ def step(
     batch: int = 1,
     context: int | None = None,
     seq: int | None = None,
+    source_tokens: int | None = None,
     dtype: str | None = None,
     weight_dtype: str | None = None,
     kv_dtype: str | None = None,
@@ -224,9 +234,11 @@ def step(
         phase: prefill or decode; by default as `seq` or `context` says.
         batch: sequences.
         context: tokens of a sequence in the cache once the new ones are there.
-        seq: tokens of the prompt.
-        dtype: format that the linear layers compute in and are stored in; by default 16 bits, and as the
-            checkpoint stores them.
+        seq: tokens of the prompt; what the encoder reads where there is one.
+        source_tokens: decode: what the encoder has read; by default all that its table has positions for,
+            else as many as `context`.
+        dtype: format that the linear layers compute in and are stored in; by default as the checkpoint has
+            them: 16 bits, or the format that its activations are quantised to, where the device has it.
         weight_dtype: storage format of the linear layers.
         kv_dtype: storage format of the cache.
         impl: of attention: flash or standard.
@@ -240,7 +252,8 @@ def step(
         NotAvailable: the device has no peak for that format, or the model has no such phase.
     """
     asked = {
-        "phase": phase, "batch": batch, "context": context, "seq": seq, "dtype": dtype,
+        "phase": phase, "batch": batch, "context": context, "seq": seq,
+        "source_tokens": source_tokens, "dtype": dtype,
         "weight_dtype": weight_dtype, "kv_dtype": kv_dtype, "impl": impl, "eager": eager,
         "merged": merged,
     }  # fmt: skip
@@ -249,8 +262,12 @@ def step(
     if impl not in IMPLS:
         raise UsageError(f"attention has no implementation '{impl}'", f"Choose from: {', '.join(IMPLS)}")
     named = phase_of(loaded, phase, seq, context)
-    tokens, source = tokens_of(loaded, named, batch, seq, context)
-    formats = Formats.named(dtype or DEFAULT_DTYPE, weight_dtype, kv_dtype)
+    tokens, source = tokens_of(loaded, named, batch, seq, context, source_tokens)
+    if named == "decode":
+        defaults = (*defaults, *source_default(source_tokens, source))
+    computed = dtype or computed_in(loaded, device, weight_dtype)
+    defaults = defaults if dtype else (*defaults, f"dtype {computed}")
+    formats = Formats.named(computed, weight_dtype, kv_dtype)
     storage = storage_of(loaded, formats.weight or (formats.dtype if dtype else None))
     setting = setting_of(device, formats, storage, tokens, named)._replace(source=source, impl=impl)
     chosen = fastest(loaded, setting._replace(eager=eager, merged=merged or not eager), device)
