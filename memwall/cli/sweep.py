@@ -74,6 +74,7 @@ def _ranges(command: Any) -> Any:
 @click.option("--best", metavar="COLUMN", help="only the best row: largest rate, smallest time or bytes")
 @click.option("--top", type=click.IntRange(1, LISTED), default=1, help="with --best: so many rows")
 @click.option("--shard", metavar="I/N", help="one of N equal shares, for batch systems")
+@click.option("--dask", metavar="ADDRESS", help="on a cluster: tcp://HOST:8786 or local; -o is a folder")
 @click.option("--resume", is_flag=True, help="go on from a run that was stopped")
 @click.option("--yes", is_flag=True, help="do not ask about hours of time or a full disk")
 @click.option("-o", "--output", metavar="FILE", help="write there; .csv, .jsonl and .parquet stream")
@@ -86,9 +87,12 @@ def command(what: str | None, output: str | None, form: str | None, as_json: boo
     sweep = plan(spec_of(what, options))
     left_out = LeftOut()
     target = Output(form, as_json, output, "auto")
-    streamed = _streamed(target)
+    streamed = None if options["dask"] else _streamed(target)
     blocks = shard_of(sweep, options["shard"])
     _check(options, streamed, target)
+    if options["dask"]:
+        _on_cluster(sweep, blocks, options["dask"], output)
+        return 0
     if options["best"]:
         _best(sweep, blocks, options, target, left_out)
     elif streamed and target.to_file:
@@ -116,6 +120,8 @@ def _streamed(target: Output) -> str | None:
 
 
 def _check(options: Mapping[str, Any], streamed: str | None, target: Output) -> None:
+    if options["dask"] and options["best"]:
+        raise UsageError("--best is of one machine", "Leave out --dask, or ask the parts afterwards")
     if options["resume"] and not (streamed and target.to_file and not options["best"]):
         raise UsageError("--resume goes on with a file of rows", "Name it: -o out.csv")
 
@@ -156,6 +162,33 @@ def _to_file(sweep: Sweep, blocks: range, form: str, path: str, options: Mapping
     progress.close()
     progress.say(f"{done.rows:,} rows of {done.points:,} points: {path}")
     return done.left_out
+
+
+def _on_cluster(sweep: Sweep, blocks: range, address: str, folder: str | None) -> None:
+    """Parts of Parquet in a folder, by Dask's workers.
+
+    Raises:
+        UsageError: no folder, or one that cannot take them.
+    """
+    from memwall.sweeps.cluster import run
+
+    if folder in (None, "-") or os.path.isfile(str(folder)):
+        raise UsageError("--dask writes parts of Parquet to a folder", "Name it: -o out.parquet/")
+    progress = Progress(_points(sweep, blocks))
+    try:
+        done, lines = run(sweep, blocks, address, os.path.realpath(str(folder)), progress)
+    except OSError as error:
+        raise UsageError(
+            f"-o {shown(folder, 120)}: cannot be written: {error.strerror}", "Name a folder with room"
+        ) from None
+    except KeyboardInterrupt:
+        click.echo(f"stopped: the parts in {folder} are whole; the same command goes on", err=True)
+        raise
+    finally:
+        progress.close()
+    progress.say(f"{done.rows:,} rows of {done.points:,} points: {folder}")
+    for line in lines:
+        click.echo(line, err=True)
 
 
 def _agree(sweep: Sweep, blocks: range, form: str, path: str) -> None:

@@ -36,9 +36,15 @@ class Block(NamedTuple):
 class Grid:
     """Every combination of words and dimensions."""
 
-    def __init__(self, words: Mapping[str, tuple[str | None, ...]], axes: tuple[Axis, ...]) -> None:
+    def __init__(
+        self,
+        words: Mapping[str, tuple[str | None, ...]],
+        axes: tuple[Axis, ...],
+        block_points: int | None = None,
+    ) -> None:
         self.words = dict(words)
         self.axes = axes
+        self.block_points = block_points or BLOCK_POINTS
 
     @cached_property
     def points(self) -> int:
@@ -64,8 +70,8 @@ class Grid:
         """The axis that is cut into slices, all after it whole, and how many of its values a slice has."""
         inner = 1
         for place in reversed(range(len(self.axes))):
-            if inner * len(self.axes[place]) > BLOCK_POINTS:
-                return place, max(1, BLOCK_POINTS // inner)
+            if inner * len(self.axes[place]) > self.block_points:
+                return place, max(1, self.block_points // inner)
             inner *= len(self.axes[place])
         return 0, len(self.axes[0]) if self.axes else 1
 

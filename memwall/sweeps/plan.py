@@ -41,6 +41,12 @@ class LeftOut:
         self.examples.setdefault(kind, error.message)
         self.counts[kind] = self.counts.get(kind, 0) + points
 
+    def merge(self, counts: Mapping[str, int], examples: Mapping[str, str]) -> None:
+        """Those of another part of the sweep."""
+        for kind, points in counts.items():
+            self.counts[kind] = self.counts.get(kind, 0) + points
+            self.examples.setdefault(kind, examples[kind])
+
     @property
     def points(self) -> int:
         """How many in all."""
@@ -68,16 +74,18 @@ class Spec(NamedTuple):
     settings: Mapping[str, Any]
     """What is the same at all points: causal, impl, what-ifs."""
     where: str | None = None
+    block_points: int | None = None
+    """Points a block at most, so that blocks are the same everywhere; None: as this machine has it."""
 
 
 class Sweep:
     """A sweep, ready to be run block by block."""
 
     def __init__(self, spec: Spec, answers: Callable[[Words], Answer], results: tuple[str, ...]) -> None:
-        self.spec = spec
         self._answers = answers
         axes = (parse_axis(text, name, "--" + name.replace("_", "-")) for name, text in spec.ranges.items())
-        self.grid = Grid(spec.words, tuple(axes))
+        self.grid = Grid(spec.words, tuple(axes), spec.block_points)
+        self.spec = spec._replace(block_points=self.grid.block_points)
         self.results = results
         self._words: Words | None = None
         self._answer: Answer | NotAvailable | None = None

@@ -11,6 +11,7 @@ from contextlib import contextmanager, suppress
 from time import monotonic
 from typing import Any, NamedTuple
 
+import memwall
 from memwall.errors import FileError, UsageError, shown
 from memwall.sweeps.files import Writer, opened, partial_name
 from memwall.sweeps.plan import LeftOut, Sweep
@@ -87,7 +88,8 @@ class File:
         self.path = os.path.realpath(path)
         self.partial = partial_name(self.path)
         self._note = self.partial + ".resume"
-        self._name = json.dumps([*sweep.spec, blocks.start, blocks.stop], sort_keys=True)
+        name = [memwall.__version__, *sweep.spec, blocks.start, blocks.stop]
+        self._name = json.dumps(name, sort_keys=True)
         self._place = _Place(self._name, blocks.start, 0, 0, 0)
 
     def run(self, seen: Seen, resume: bool = False) -> Done:
