@@ -18,7 +18,7 @@ class Progress:
 
     def __init__(self, total: int) -> None:
         self._total = total
-        self._began = self._said = monotonic()
+        self._began = self._said = self._timed = monotonic()
         self._first: int | None = None
         self._shown = False
         self._quiet = not (sys.stderr and sys.stderr.isatty())
@@ -26,11 +26,13 @@ class Progress:
     def __call__(self, done: int) -> None:
         """So many points are done, those of an earlier run among them."""
         now = monotonic()
-        self._first = done if self._first is None else self._first
+        if self._first is None:  # what an earlier run did says nothing of this one's rate
+            self._first, self._timed = done, now
+            return
         if self._quiet or now - self._began < FIRST_AFTER_S or now - self._said < EVERY_S:
             return
         self._said, self._shown = now, True
-        rate = (done - self._first) / (now - self._began) or 1.0
+        rate = (done - self._first) / max(now - self._timed, FIRST_AFTER_S / 10) or 1.0
         left = clock((self._total - done) / rate)
         share = f"{100 * done / max(self._total, 1):.0f} %"
         line = f"{share}  {scaled(done, 'points')}, {scaled(rate, 'points/s')}, {left} left"
