@@ -140,7 +140,17 @@ def test_help_has_an_example_to_copy(path: tuple[str, ...], capsys: pytest.Captu
 
 
 @pytest.mark.parametrize("path", [(), *EVERY], ids=lambda path: " ".join(path) or "memwall")
-def test_every_example_in_the_help_runs(path: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> None:
+def test_every_example_in_the_help_runs(
+    path: tuple[str, ...],
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("cases.csv").write_text("op,m,n,k\ngemm,64,64,64\n")
+    Path("cases.jsonl").write_text('{"op": "gemm", "m": 64, "n": 64, "k": 64, "gpu": "h100"}\n')
+    measured = "".join(f"h200,copy,{rows},4096,{5 + rows / 200}\n" for rows in range(100, 9000, 500))
+    Path("measured.csv").write_text(f"gpu,op,rows,cols,time_us\n{measured}")
     text = output(capsys, " ".join([*path, "--help"]))
     for line in re.findall(r"^ +memwall (.*)$", text, re.MULTILINE):
         code = run(line.partition(" > ")[0].split())
@@ -235,8 +245,8 @@ def test_json_is_one_document_of_schema_1(name: str, capsys: pytest.CaptureFixtu
 ROOFLINE_KEYS = """
     gpu op shape dtype weight_dtype kv_dtype out_dtype causal impl flops flops_by_engine read_bytes
     written_bytes traffic_bytes arithmetic_intensity ridge_point regime attainable_flops_per_s
-    bound_time_s limited_by terms_s kernels_bound_time_s kernels defaults assumed weak_sources notes
-    advice
+    bound_time_s limited_by terms_s estimate_time_s basis error_p50 error_p90 kernels_bound_time_s kernels
+    defaults assumed weak_sources notes advice
 """
 ATTENTION_KEYS = """
     gpu op model shape dtype kv_dtype causal standard flash traffic_reduction layer_kinds defaults

@@ -21,6 +21,7 @@ FLOORS = [
     {"memwall.dtypes", "memwall.catalog", "memwall.yamlfile"},
     {"memwall.schema", "memwall.whatif", "memwall.hardware", "memwall.program"},
     {"memwall.ops", "memwall.bound"},
+    {"memwall.estimate"},
     {"memwall.models"},
     {"memwall.reports"},
     {"memwall.render"},

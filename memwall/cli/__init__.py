@@ -42,6 +42,9 @@ Examples:
 COMMANDS = {
     "roofline": "What one kernel must cost: FLOPs, bytes, regime and bound time.",
     "attention": "Standard and flash attention side by side, per head, layer and pass.",
+    "predict": "A table of kernels in, each with its bound and its estimate out.",
+    "accuracy": "How far the estimates are from measured times, and what that rests on.",
+    "calibrate": "The few constants of a GPU's estimates, from measured rows, cross-validated.",
     "gpu": "The hardware catalogue: list, show, compare.",
     "hbm": "Memory standards beside what each product runs.",
     "op": "The operators: list, show.",
