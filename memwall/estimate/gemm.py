@@ -27,7 +27,10 @@ from typing import NamedTuple
 from memwall.estimate.chip import Chip
 from memwall.maths import Count, ceil_div, least, minimum, smooth_maximum, where
 
-TILES = ((64, 64), (64, 128), (128, 64), (64, 256), (128, 128), (128, 256), (256, 128), (256, 256))
+TILES = (
+    *((16, 64), (16, 128), (32, 64), (32, 128)),  # few rows: no more are computed than are there
+    *((64, 64), (64, 128), (128, 64), (64, 256), (128, 128), (128, 256), (256, 128), (256, 256)),
+)
 SPLITS = (1, 2, 4, 8, 16)
 LEAST_K = 256
 """Elements of k that a split keeps at least."""
