@@ -283,6 +283,17 @@ def test_the_basis_says_what_the_constants_were_fitted_on(gpu: str, basis: str) 
     assert 0 < choice.error_p50 < choice.error_p90 < 5
 
 
+def test_constants_of_another_number_format_are_not_called_calibrated() -> None:
+    assert choose("grouped_gemm", "16-bit", memwall.gpu("h200"), UNKNOWN).basis == "calibrated: h200"
+    assert choose("grouped_gemm", "fp8", memwall.gpu("h200"), UNKNOWN).basis == "architecture default"
+
+
+def test_times_from_the_host_serve_no_other_kernel() -> None:
+    for gpu in ("mi210", "mi300x", "a100"):
+        for family in ("gemm", "activation"):
+            assert choose(family, "16-bit", memwall.gpu(gpu), UNKNOWN).fit.library.kernel != "host-timed"
+
+
 def test_a_named_library_has_its_own_constants_and_an_unknown_one_a_wider_band() -> None:
     device = memwall.gpu("h100")
     named = choose("decode", "16-bit", device, Library("fa3", "vllm"))

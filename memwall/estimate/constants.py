@@ -104,7 +104,8 @@ def choose(family: str, number: str, device: Device, library: Library, own: Sequ
         LookupError: no calibration has the mechanism.
     """
     fit = _closest(family, number, device, library, own)
-    if fit in own or device.name in fit.gpus:
+    same = fit.format in (number, "any")
+    if same and (fit in own or device.name in fit.gpus):
         basis, errors = f"{CALIBRATED}: {device.name}", (fit.error_p50, fit.error_p90)
     else:
         basis = PHYSICS if fit.calibration == GENERAL else ARCHITECTURE
