@@ -28,6 +28,7 @@ FLOORS = [
         "memwall.l2",
     },
     {"memwall.ops", "memwall.bound"},
+    {"memwall.estimate"},
     {"memwall.models"},
     {"memwall.memory"},
     {"memwall.reports"},
