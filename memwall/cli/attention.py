@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from memwall.cli.devices import answer
+from memwall.cli.estimates import estimate_options
 from memwall.cli.models import load_model
 from memwall.cli.options import (
     ATTENTION_DIMS,
@@ -15,7 +16,6 @@ from memwall.cli.options import (
     Format,
     causal_option,
     dtype_option,
-    estimate_options,
     gpu_option,
     output_options,
     set_option,

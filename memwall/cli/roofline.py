@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from memwall.cli.devices import answer
+from memwall.cli.estimates import estimate_options
 from memwall.cli.options import (
     IMPL,
     OP,
@@ -14,7 +15,6 @@ from memwall.cli.options import (
     Format,
     causal_option,
     dtype_option,
-    estimate_options,
     gpu_option,
     output_options,
     set_option,
