@@ -19,10 +19,11 @@ FLOORS = [
     {"memwall.errors", "memwall.maths", "memwall.constant"},
     {"memwall.units"},
     {"memwall.dtypes", "memwall.catalog", "memwall.yamlfile"},
-    {"memwall.schema", "memwall.whatif", "memwall.hardware", "memwall.program"},
+    {"memwall.schema", "memwall.whatif", "memwall.hardware", "memwall.program", "memwall.traffic"},
     {"memwall.ops", "memwall.bound"},
     {"memwall.models"},
     {"memwall.reports"},
+    {"memwall.verify"},
     {"memwall.render"},
     {"memwall.cli"},
 ]

@@ -46,6 +46,7 @@ COMMANDS = {
     "hbm": "Memory standards beside what each product runs.",
     "op": "The operators: list, show.",
     "model": "The model catalogue: list, show.",
+    "verify": "Real kernels on this GPU: their time and bytes against the prediction.",
 }
 
 
