@@ -20,7 +20,7 @@ FLOORS = [
     {"memwall.units"},
     {"memwall.dtypes", "memwall.catalog", "memwall.yamlfile"},
     {"memwall.schema", "memwall.whatif", "memwall.hardware", "memwall.program", "memwall.traffic"},
-    {"memwall.ops", "memwall.bound"},
+    {"memwall.ops", "memwall.bound", "memwall.l2", "memwall.tiles", "memwall.flash", "memwall.modelled"},
     {"memwall.models"},
     {"memwall.reports"},
     {"memwall.verify"},
