@@ -22,6 +22,7 @@ FLOORS = [
     {"memwall.schema", "memwall.whatif", "memwall.hardware", "memwall.program", "memwall.traffic"},
     {"memwall.ops", "memwall.bound", "memwall.l2", "memwall.tiles", "memwall.flash", "memwall.modelled"},
     {"memwall.models"},
+    {"memwall.memory"},
     {"memwall.reports"},
     {"memwall.verify"},
     {"memwall.render"},

@@ -42,6 +42,9 @@ Examples:
 COMMANDS = {
     "roofline": "What one kernel must cost: FLOPs, bytes, regime and bound time.",
     "attention": "Standard and flash attention side by side, per head, layer and pass.",
+    "capacity": "What fits: weights, cache and reserve; most tokens, sequences and context.",
+    "quant": "Weights in each format: bytes with scales, fit, and the bound of a decode step.",
+    "train-memory": "Training: parameters, gradients, optimizer and activations on each GPU.",
     "gpu": "The hardware catalogue: list, show, compare.",
     "hbm": "Memory standards beside what each product runs.",
     "op": "The operators: list, show.",
@@ -61,7 +64,7 @@ class LazyGroup(click.Group):
         """The command of that name."""
         if cmd_name not in COMMANDS:
             return None
-        module = import_module(f"memwall.cli.{cmd_name}")
+        module = import_module(f"memwall.cli.{cmd_name.replace('-', '_')}")
         command: click.Command = module.command
         return command
 
