@@ -158,7 +158,7 @@ def _host(device: Device) -> Level:
         link = links[name]
         source = link["source"][0]
         kind = next(kind for kind in source if kind != "for")
-        rate = to_si("gb_per_s_per_direction", link["gb_per_s_per_direction"])
+        rate = link["gb_per_s_per_direction"] * GIGA
         bandwidth = Constant(f"links.{name}.gb_per_s_per_direction", rate, kind, source[kind], "one way")
     size = Constant("host.capacity", 2 * TERA, "assumed", "a server of 2 TB; the node's own", "typical")
     return Level("host memory", "the node", size, None, bandwidth, None, None)

@@ -45,6 +45,7 @@ COMMANDS = {
     "capacity": "What fits: weights, cache and reserve; most tokens, sequences and context.",
     "quant": "Weights in each format: bytes with scales, fit, and the bound of a decode step.",
     "train-memory": "Training: parameters, gradients, optimizer and activations on each GPU.",
+    "hierarchy": "The memory hierarchy: size, bandwidth, latency and scope of each level, with sources.",
     "occupancy": "Blocks and warps an SM by CUDA's rules, which resource limits, what spills.",
     "banks": "Bank conflicts in shared memory, and what padding does.",
     "access": "Sectors and lines of a warp's request to memory, and the bandwidth that is left.",
