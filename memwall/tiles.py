@@ -56,6 +56,12 @@ class Tiling(NamedTuple):
     band: int = 6
     """Columns of tiles in a band."""
 
+    @classmethod
+    def of(cls, tile_m: int, tile_n: int, tile_k: int = 64) -> Tiling:
+        """Another tile, in bands of the same number of columns of c."""
+        plain = cls()
+        return cls(tile_m, tile_n, tile_k, max(1, round(plain.band * plain.tile_n / tile_n)))
+
     def rows(self, product: Product) -> int:
         """Tiles along m."""
         return int(ceil_div(product.m, self.tile_m))

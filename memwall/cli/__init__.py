@@ -46,6 +46,7 @@ COMMANDS = {
     "quant": "Weights in each format: bytes with scales, fit, and the bound of a decode step.",
     "train-memory": "Training: parameters, gradients, optimizer and activations on each GPU.",
     "hierarchy": "The memory hierarchy: size, bandwidth, latency and scope of each level, with sources.",
+    "tile": "Tiles: traffic at each level, shared memory and stages, waves, and the best tile.",
     "occupancy": "Blocks and warps an SM by CUDA's rules, which resource limits, what spills.",
     "banks": "Bank conflicts in shared memory, and what padding does.",
     "access": "Sectors and lines of a warp's request to memory, and the bandwidth that is left.",

@@ -45,5 +45,22 @@ class Extents(click.ParamType[tuple[int, ...]]):
         return tuple(parse_count(part, _flag(param)) for part in parts)
 
 
+class Sides(click.ParamType[tuple[int, ...]]):
+    """Two or three sizes joined by x."""
+
+    name = "AxB[xC]"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[int, ...]:
+        """The sizes."""
+        if isinstance(value, tuple):
+            return value
+        parts = value.lower().replace("\u00d7", "x").split("x")
+        if len(parts) not in (2, 3):
+            raise UsageError(f"{_flag(param)} must be like 128x128x64, not '{shown(value)}'", "Or 64x64")
+        return tuple(parse_count(part, _flag(param)) for part in parts)
+
+
 def _flag(param: click.Parameter | None) -> str:
     return param.opts[0] if param else "the value"
