@@ -30,6 +30,7 @@ FLOORS = [
         "memwall.occupancy",
         "memwall.access",
         "memwall.hierarchy",
+        "memwall.fusion",
     },
     {"memwall.models"},
     {"memwall.memory"},
