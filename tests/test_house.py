@@ -35,7 +35,7 @@ FLOORS = [
     {"memwall.models"},
     {"memwall.memory"},
     {"memwall.reports"},
-    {"memwall.verify"},
+    {"memwall.verify", "memwall.explain"},
     {"memwall.render"},
     {"memwall.cli"},
 ]
