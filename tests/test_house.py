@@ -31,6 +31,7 @@ FLOORS = [
         "memwall.access",
         "memwall.hierarchy",
         "memwall.fusion",
+        "memwall.crossover",
     },
     {"memwall.models"},
     {"memwall.memory"},

@@ -48,6 +48,7 @@ COMMANDS = {
     "hierarchy": "The memory hierarchy: size, bandwidth, latency and scope of each level, with sources.",
     "tile": "Tiles: traffic at each level, shared memory and stages, waves, and the best tile.",
     "explain": "Every quantity of an operator: its formula, the numbers in it, the result, the source.",
+    "crossover": "Where the regime changes as a dimension grows, exactly, and on several GPUs.",
     "fuse": "What fusion saves: bytes unfused, in each legal fusion, and all as one kernel.",
     "occupancy": "Blocks and warps an SM by CUDA's rules, which resource limits, what spills.",
     "banks": "Bank conflicts in shared memory, and what padding does.",
