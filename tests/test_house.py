@@ -36,7 +36,7 @@ FLOORS = [
     {"memwall.models"},
     {"memwall.memory"},
     {"memwall.reports"},
-    {"memwall.verify", "memwall.explain"},
+    {"memwall.verify", "memwall.explain", "memwall.diagnose"},
     {"memwall.render"},
     {"memwall.cli"},
 ]

@@ -53,6 +53,7 @@ COMMANDS = {
     "occupancy": "Blocks and warps an SM by CUDA's rules, which resource limits, what spills.",
     "banks": "Bank conflicts in shared memory, and what padding does.",
     "access": "Sectors and lines of a warp's request to memory, and the bandwidth that is left.",
+    "diagnose": "Read a profiler's CSV: each kernel on the roofline, healthy ranges, next steps.",
     "gpu": "The hardware catalogue: list, show, compare.",
     "hbm": "Memory standards beside what each product runs.",
     "op": "The operators: list, show.",

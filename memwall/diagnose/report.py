@@ -1,0 +1,190 @@
+"""A profiler's export on the roofline: where each kernel stands, what is unhealthy, what to do next."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from memwall import hardware
+from memwall.diagnose.checks import Check, Finding, checks, regime_of, steps
+from memwall.diagnose.reading import Export, Profile, read
+from memwall.errors import MemwallError, NotAvailable, UnknownName, UsageError, shown
+from memwall.hardware import Device
+from memwall.modelled import Modelled, Question, modelled
+from memwall.reports.case import DEFAULT_DTYPE, DEFAULT_GPU
+from memwall.reports.roofline import RooflineReport, roofline
+
+
+class Diagnosis(NamedTuple):
+    """One kernel."""
+
+    profile: Profile
+    device: Device
+    peak_flops_per_s: float | None
+    """Of the format asked for; None if the device has none."""
+
+    @property
+    def time_s(self) -> float | None:
+        """How long it ran [s]."""
+        return self.profile.values.get("time_s")
+
+    @property
+    def dram_bytes(self) -> float | None:
+        """Through main memory, read and written [B]."""
+        values = self.profile.values
+        if "dram_read_bytes" in values:
+            return values["dram_read_bytes"] + values.get("dram_written_bytes", 0.0)
+        rate = values.get("dram_bytes_per_s")
+        return rate * self.time_s if rate is not None and self.time_s else None
+
+    @property
+    def intensity(self) -> float | None:
+        """FLOPs a byte of main memory."""
+        if self.profile.flops and self.dram_bytes:
+            return self.profile.flops / self.dram_bytes
+        rate, moved = self.achieved_flops_per_s, self.achieved_bytes_per_s
+        return rate / moved if rate and moved else None
+
+    @property
+    def achieved_flops_per_s(self) -> float | None:
+        """FLOPs / time."""
+        if self.profile.flops and self.time_s:
+            return self.profile.flops / self.time_s
+        return self.profile.flops_per_s
+
+    @property
+    def achieved_bytes_per_s(self) -> float | None:
+        """Bytes through main memory / time."""
+        if self.dram_bytes is not None and self.time_s:
+            return self.dram_bytes / self.time_s
+        return self.profile.values.get("dram_bytes_per_s")
+
+    @property
+    def ridge(self) -> float | None:
+        """Peak / bandwidth."""
+        peak = self.peak_flops_per_s
+        return peak / self.device.bandwidth.value if peak else None
+
+    @property
+    def roof_flops_per_s(self) -> float | None:
+        """What the roofline allows at this intensity."""
+        if self.intensity is None or self.peak_flops_per_s is None:
+            return None
+        return min(self.peak_flops_per_s, self.intensity * self.device.bandwidth.value)
+
+    @property
+    def regime(self) -> str:
+        """memory-bound, compute-bound, latency-bound or unknown."""
+        return regime_of(self.values, self.intensity, self.ridge)
+
+    @property
+    def values(self) -> Mapping[str, float]:
+        """What was counted, and main memory's share worked out where it was not."""
+        values = dict(self.profile.values)
+        rate = self.achieved_bytes_per_s
+        if "dram_share" not in values and rate is not None:
+            values["dram_share"] = rate / self.device.bandwidth.value
+        return values
+
+    @property
+    def checks(self) -> tuple[Check, ...]:
+        """The healthy ranges."""
+        return checks(self.values, self.regime)
+
+    @property
+    def steps(self) -> tuple[Finding, ...]:
+        """The decision tree's next steps."""
+        return steps(self.values, self.regime, self.checks)
+
+
+class DiagnoseReport(NamedTuple):
+    """An export on a device, and what an operator should have moved."""
+
+    export: Export
+    device: Device
+    kernels: tuple[Diagnosis, ...]
+    predicted: tuple[RooflineReport, Modelled] | None
+    """With an operator: its roofline and modelled bytes."""
+    defaults: tuple[str, ...]
+
+    def counted(self, field: str) -> float | None:
+        """The sum of a count over all kernels; None if one lacks it."""
+        found = [each.profile.values.get(field) for each in self.kernels]
+        return None if any(value is None for value in found) else sum(value or 0.0 for value in found)
+
+
+def diagnose(
+    path: str,
+    *,
+    gpu: str | None = None,
+    dtype: str | None = None,
+    kernel: str | None = None,
+    changes: Mapping[str, str | float] | None = None,
+    op: str | None = None,
+    **options: Any,
+) -> DiagnoseReport:
+    """Diagnose each kernel of a profiler's export.
+
+    Args:
+        path: the CSV.
+        gpu: the device; the one that the export names unless given.
+        dtype: whose peak is the roof; bf16 unless given.
+        kernel: only kernels whose name has this in it.
+        changes: what-ifs on the device.
+        op: an operator that the kernels together compute, to compare bytes with.
+        options: its shape and formats.
+
+    Raises:
+        FileError: the export cannot be read.
+        UsageError: no kernel of that name.
+    """
+    export = read(path)
+    profiles = [p for p in export.profiles if kernel is None or kernel.lower() in p.kernel.lower()]
+    if not profiles:
+        names = ", ".join(dict.fromkeys(shown(p.kernel) for p in export.profiles[:5]))
+        raise UsageError(f"no kernel has '{shown(kernel)}' in its name", f"There are: {names}")
+    device, defaults = _device(gpu, profiles[0].device, changes)
+    used = dtype or DEFAULT_DTYPE
+    peak = _peak(device, used)
+    if dtype is None:
+        defaults = (*defaults, f"dtype {used}")
+    predicted = _predict(op, device, used, options)
+    kernels = tuple(Diagnosis(profile, device, peak) for profile in profiles)
+    return DiagnoseReport(export, device, kernels, predicted, defaults)
+
+
+def _device(
+    gpu: str | None, named: str | None, changes: Mapping[str, str | float] | None
+) -> tuple[Device, tuple[str, ...]]:
+    """As asked, else as the export says, else the default."""
+    if gpu is not None:
+        return hardware.load(gpu, changes), ()
+    if named:
+        try:
+            return hardware.load(named, changes), (f"GPU {named}, as the export says",)
+        except UnknownName:
+            pass
+    return hardware.load(DEFAULT_GPU, changes), (f"GPU {DEFAULT_GPU}",)
+
+
+def _peak(device: Device, dtype: str) -> float | None:
+    try:
+        return float(device.peak(dtype).rate.value)
+    except NotAvailable:
+        return None
+
+
+def _predict(
+    op: str | None, device: Device, dtype: str, options: dict[str, Any]
+) -> tuple[RooflineReport, Modelled] | None:
+    given = {name: value for name, value in options.items() if value is not None}
+    if op is None:
+        if given:
+            raise UsageError("a shape describes an operator, and none is named", "Add --op, e.g. --op gemm")
+        return None
+    base = roofline(op, gpu=device, dtype=dtype, **given)
+    case = base.case
+    if case is None:
+        raise MemwallError("an operator has a case")
+    question = Question(case.op.name, case.dims, case.formats.precision, case.program, case.causal, case.impl)
+    return base, modelled(question, device)
