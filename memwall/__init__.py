@@ -22,11 +22,13 @@ if TYPE_CHECKING:
     from memwall.reports.capacity import capacity as capacity
     from memwall.reports.quant import quant as quant
     from memwall.reports.roofline import roofline as roofline
+    from memwall.reports.step import step as step
     from memwall.reports.training import training_memory as training_memory
 
 _PUBLIC = {
     "roofline": ("memwall.reports.roofline", "roofline"),
     "attention": ("memwall.reports.attention", "attention"),
+    "step": ("memwall.reports.step", "step"),
     "capacity": ("memwall.reports.capacity", "capacity"),
     "quant": ("memwall.reports.quant", "quant"),
     "training_memory": ("memwall.reports.training", "training_memory"),
@@ -44,6 +46,7 @@ __all__ = [
     "model",
     "quant",
     "roofline",
+    "step",
     "training_memory",
 ]
 

@@ -3,7 +3,7 @@ units.
 
 The compute units work on as many output tiles as there are units, a wave. Tiles of a wave walk along k
 together, so each row panel of a (tile_m x k) and column panel of b (tile_n x k) that the wave touches comes
-from main memory once. What the next wave touches again has survived in L2 or not (`memwall.l2`).
+from main memory once. What the next wave touches again has survived in L2 or not (`memwall.retention`).
 
 The tiles are taken in bands of `band` columns of tiles, row by row within a band. A library's order is its
 own and is not published; this one is assumed, because it comes nearest to what an H200 counts for cuBLAS.
@@ -14,7 +14,7 @@ from __future__ import annotations
 from math import exp, gcd
 from typing import NamedTuple
 
-from memwall.l2 import L2
+from memwall.retention import L2
 from memwall.maths import ceil_div
 from memwall.traffic import Traffic
 from memwall.units import MEGA

@@ -1,8 +1,8 @@
-"""What each memory level sees of a kernel that works in tiles: re-reads, and the L2 between.
+"""What a kernel that works in tiles asks of the memory: operands again for every tile.
 
 Compulsory traffic (`Program.work`) has every tensor cross once. A kernel that works tile by tile asks
-for its operands again for every tile; that is what passes between L2 and the compute units. How much
-of it goes on to main memory depends on what L2 still holds (`tiled_gemm_dram`).
+for its operands again for every tile; that is what passes between L2 and the compute units, and what is here.
+How much of it goes on to main memory depends on what L2 still holds: `memwall.l2`.
 
 Sizes are in elements, `element_bytes` is the stored size of one. Each formula is what the kernel of the
 same name in `memwall.verify.counting` is counted to load and store, byte for byte.
@@ -65,65 +65,6 @@ def tiled_gemm(
     """
     read = m * k * ceil_div(n, tile_n) + n * k * ceil_div(m, tile_m)
     return Traffic(read * element_bytes, m * n * result_bytes)
-
-
-def tiled_gemm_dram(
-    m: int,
-    n: int,
-    k: int,
-    tile_m: int,
-    tile_n: int,
-    group: int,
-    resident: int,
-    kept_bytes: float,
-    element_bytes: int,
-    result_bytes: int,
-) -> Traffic:
-    """What of a tiled product's loads reaches main memory, when tiles that run together share them in L2.
-
-    Tiles are started in bands of `group` rows of tiles, column by column within a band, `resident` at a
-    time. Those of one wave walk along k together, so each row panel and column panel of the wave is fetched
-    once. A panel of the wave before is still there if both waves' panels together are no more than L2 keeps:
-
-        read = sum over waves of the panels, tile_m k or tile_n k elements each, that L2 does not have
-
-    Args:
-        m: rows of a and c.
-        n: columns of b and c.
-        k: the dimension summed over.
-        tile_m: rows of the output tile of one block.
-        tile_n: its columns.
-        group: rows of tiles in a band.
-        resident: blocks that run at once: compute units times blocks on each.
-        kept_bytes: what L2 keeps between waves [B]. Of an L2 in two partitions that is half: each keeps its
-            own copy of what both sides read.
-        element_bytes: stored size of an element of a and of b [B].
-        result_bytes: stored size of an element of c [B].
-
-    An H200 counted 147.4e6 and 9.303e9 bytes read for bf16 4096^3 and 16384^3 in tiles of 128 x 256, bands
-    of 16, where 67e6 and 1.07e9 are compulsory:
-
-    >>> [f"{tiled_gemm_dram(s, s, s, 128, 256, 16, 132, 31e6, 2, 2).read_bytes:.4g}" for s in (4096, 16384)]
-    ['1.405e+08', '8.951e+09']
-    """
-    rows, cols = ceil_div(m, tile_m), ceil_div(n, tile_n)
-    tiles = [
-        (row, col)
-        for band in range(0, rows, group)
-        for col in range(cols)
-        for row in range(band, min(band + group, rows))
-    ]
-    kept: dict[tuple[str, int], int] = {}
-    elements = 0
-    for start in range(0, len(tiles), resident):
-        wave = tiles[start : start + resident]
-        panels = {("row", row): min(tile_m, m - row * tile_m) * k for row, _ in wave}
-        panels |= {("col", col): min(tile_n, n - col * tile_n) * k for _, col in wave}
-        both = sum((kept | panels).values()) * element_bytes
-        fetched = panels.keys() - kept.keys() if both <= kept_bytes else panels.keys()
-        elements += sum(panels[panel] for panel in fetched)
-        kept = panels if both > kept_bytes else kept | panels
-    return Traffic(elements * element_bytes, m * n * result_bytes)
 
 
 def online_softmax(rows: Count, cols: Count, element_bytes: Count) -> Traffic:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable
+from typing import Any
 
 import numpy
 import pytest
+import sympy
 
 from memwall import traffic
 from memwall.dtypes import precision
@@ -115,6 +118,28 @@ def test_no_reuse_and_compulsory_are_the_two_ends() -> None:
     assert traffic.flash2(512, 512, 64, 64, 64, 128, E, causal=False).read_bytes > once.read_bytes
 
 
+@pytest.mark.parametrize(
+    "formula",
+    [
+        lambda n: traffic.tiled_gemm(n, 2 * n, 96, 32, 64, E, 4),
+        lambda n: traffic.online_softmax(n, 1000, E),
+        lambda n: traffic.flash1(n, 64, 48, E),
+        lambda n: traffic.flash1_figure(n, 64, 48, E),
+        lambda n: traffic.split_decode(n, 4000, 64, 64, 4, E),
+    ],
+)
+def test_a_formula_means_the_same_for_a_number_an_array_and_a_symbol(
+    formula: Callable[[Any], Traffic],
+) -> None:
+    sizes = numpy.array([1.0, 47.0, 48.0, 4096.0])
+    n = sympy.Symbol("n", positive=True, integer=True)
+    arrays, symbols = formula(sizes), formula(n)
+    for index, size in enumerate(sizes):
+        exact = formula(int(size))
+        assert arrays.read_bytes[index] == exact.read_bytes == symbols.read_bytes.subs(n, int(size))
+        assert arrays.written_bytes[index] == exact.written_bytes == symbols.written_bytes.subs(n, int(size))
+
+
 def test_loaded_keys_by_hand() -> None:
     # Queries 0..9 in blocks of 4 end at keys 4, 8, 10; in blocks of 3 keys that is 6, 9, 10.
     assert traffic.loaded_keys(10, 10, 4, 3, causal=True) == 6 + 9 + 10
@@ -161,34 +186,3 @@ def test_a_sector_is_the_least_that_memory_moves() -> None:
 
 def test_what_a_kernel_forgets_to_store_is_not_a_number() -> None:
     assert numpy.isnan(Memory().empty((2, 2), E).values).all()
-
-
-@pytest.mark.parametrize("panels_kept", [1, 40])
-@pytest.mark.parametrize(("group", "resident"), [(1, 8), (4, 8), (4, 11), (8, 24)])
-def test_what_reaches_memory_of_a_gemm_that_runs_in_waves(
-    group: int, resident: int, panels_kept: int
-) -> None:
-    """The closed count against a simulated L2: one that keeps next to nothing, and one that keeps all."""
-    m, n, k, tile = 128, 96, 256, 16  # 8 x 6 tiles; a wave at one step of k is less than one whole panel
-    panel = tile * k * E
-    memory = Memory(l2_bytes=panels_kept * panel)
-    a, b = RANDOM.standard_normal((m, k)), RANDOM.standard_normal((k, n))
-    c = memory.empty((m, n), E)
-    kernels.concurrent_gemm(
-        memory.holding(a, E), memory.holding(b, E), c, tile, tile, tile_k=16, group=group, resident=resident
-    )
-    assert close(c.values, a @ b)
-    assert memory.requested == traffic.tiled_gemm(m, n, k, tile, tile, E, E)
-    predicted = traffic.tiled_gemm_dram(
-        m, n, k, tile, tile, group, resident, kept_bytes=panels_kept * panel, element_bytes=E, result_bytes=E
-    )
-    if panels_kept == 40:
-        assert predicted.read_bytes == (m + n) * k * E  # all of it fits: compulsory
-    assert memory.dram.read_bytes == predicted.read_bytes
-
-
-def test_waves_by_hand() -> None:
-    # 4 x 4 tiles in bands of 2, 4 at a time: each wave has 2 row panels and 2 column panels of 8 x 10.
-    assert traffic.tiled_gemm_dram(32, 32, 10, 8, 8, 2, 4, 0, 1, 1).read_bytes == 4 * 4 * 80
-    # A kept wave leaves the second half of a band only its columns to fetch.
-    assert traffic.tiled_gemm_dram(32, 32, 10, 8, 8, 2, 4, 6 * 80, 1, 1).read_bytes == (4 + 2 + 4 + 2) * 80

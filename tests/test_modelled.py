@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from memwall import hardware
 from memwall.errors import NotPublished
-from memwall.l2 import L2, cache_of
+from memwall.retention import L2, cache_of
 from memwall.modelled import Modelled, Question, modelled
 from memwall.ops import registry
 from memwall.program import Work

@@ -30,10 +30,18 @@ DIMS = {
     "kv_heads": "heads of K and V (default: heads)",
     "head_dim": "elements a head",
     "head_dim_v": "elements of a value head (default: head_dim)",
-    "seq": "tokens, both seq_q and seq_kv",
+    "seq": "tokens, both seq_q and seq_kv; recurrences: new tokens of each sequence",
     "seq_q": "query tokens; 1 is a decode step",
     "seq_kv": "key and value tokens, the new ones included",
     "window": "keys that a query sees",
+    "tokens": "expert_gemm: rows of a",
+    "top_k": "experts that a token uses",
+    "key_heads": "recurrences: heads of q and k (default: heads)",
+    "key_dim": "recurrences: elements of a key head",
+    "value_dim": "recurrences: elements of a value head",
+    "channels": "recurrences: channels",
+    "state": "recurrences: state elements a channel",
+    "taps": "causal_conv: tokens that it sees",
 }
 """Every dimension that an operator may have, and its help."""
 

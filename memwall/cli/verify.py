@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import random
 import sys
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -20,7 +22,7 @@ from memwall.cli.options import (
     split_names,
 )
 from memwall.cli.output import Output, emit
-from memwall.errors import CannotVerify, UnknownName, UsageError
+from memwall.errors import CannotVerify, UnknownName, UsageError, shown
 from memwall.ops.registry import flag
 
 if TYPE_CHECKING:
@@ -36,7 +38,7 @@ Examples:
   memwall verify --op attention --impl standard,flash --seq 4096 --heads 32 --causal
   memwall verify --op gemv --m 8192 --k 8192 --counters
   memwall verify --counters --record my-gpu.json
-  memwall verify --replay my-gpu.json
+  memwall verify --replay h200 --op attention
   memwall verify --backend numpy
 
 \b
@@ -56,10 +58,10 @@ Exit code 0: all as predicted. 1: not. 5: it cannot run here.
 @click.option("--warm", is_flag=True, help="with --op: keep L2 warm; default: rotate buffers, L2 cold")
 @click.option("--gpu", type=GPU, help="predict for this GPU; default: the one that is found")
 @click.option("--ms", type=Count(), default="300", help="how long each kernel is measured; default 300")
-@click.option("--seed", type=Count(), default="1", help="of the random inputs; default 1")
+@click.option("--seed", type=Count(), help="of the random inputs; default: a fresh one, kept in the record")
 @click.option("--l2-bytes", type=Count(), help="with --backend numpy: an L2 before main memory")
 @click.option("--record", metavar="FILE", help="keep what was measured, whole after every kernel")
-@click.option("--replay", metavar="FILE", help="judge a record again, without a GPU")
+@click.option("--replay", metavar="FILE|GPU", help="judge a record again, yours or a shipped one: no GPU")
 @output_options
 def command(op: str | None, backend: str, replay: str | None, **options: Any) -> int:
     """Real kernels on this GPU: their time and bytes against the prediction."""
@@ -67,7 +69,9 @@ def command(op: str | None, backend: str, replay: str | None, **options: Any) ->
     _check_alone(backend, op, replay, options)
     if backend == "numpy":
         return _count(output, options["l2_bytes"] or 0)
-    report = _replayed(replay, options["gpu"]) if replay else _run(op, options)
+    for name, path in (("-o", output.output if output.to_file else None), ("--record", options["record"])):
+        _check_folder(name, path)  # before a minute's work, not after it
+    report = _replayed(replay, op, options["gpu"]) if replay else _run(op, options)
     from memwall.render import verify as view
 
     rows = view.rows if output.format == "csv" else lambda report: [view.record(report)]
@@ -85,9 +89,8 @@ def _check_alone(backend: str, op: str | None, replay: str | None, options: Mapp
 
     of_a_run = ("impl", "dtype", "causal", "counters", "warm", "record", *DIMS)
     given = [name for name in of_a_run if options[name] not in (None, False)]
-    given = ["op", *given] if op else given
-    if backend == "numpy" and (given or replay or options["gpu"]):
-        first = (given or (["replay"] if replay else ["gpu"]))[0]
+    if backend == "numpy" and (op or given or replay or options["gpu"]):
+        first = "op" if op else (given or (["replay"] if replay else ["gpu"]))[0]
         raise UsageError(f"--backend numpy counts a fixed list: it takes no --{flag(first)}", "Leave it out")
     if options["l2_bytes"] and backend != "numpy":
         raise UsageError("--l2-bytes is an L2 of the counting run", "Add --backend numpy")
@@ -95,7 +98,21 @@ def _check_alone(backend: str, op: str | None, replay: str | None, options: Mapp
         raise UsageError(f"--replay runs nothing, so --{flag(given[0])} means nothing", "Leave it out")
 
 
+def _check_folder(name: str, path: str | None) -> None:
+    """See that a file can be written there.
+
+    Raises:
+        UsageError: there is no such folder, or it is closed to this user.
+    """
+    folder = os.path.dirname(os.path.realpath(path or "x"))
+    if path and not os.access(folder, os.W_OK):
+        raise UsageError(
+            f"{name} {shown(path, 120)}: cannot be written", "Name a file in a folder that exists"
+        )
+
+
 def _count(output: Output, l2_bytes: int) -> int:
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # tiles are small: threads would wait for each other
     from memwall.render import counting as view
     from memwall.verify.counting.run import counting_run
 
@@ -104,12 +121,16 @@ def _count(output: Output, l2_bytes: int) -> int:
     return 0 if all(each.exact for each in counted) else 1
 
 
-def _replayed(path: str, gpu: str | None) -> Verification:
+def _replayed(name: str, op: str | None, gpu: str | None) -> Verification:
+    """A record judged again, or the trials of one operator in it."""
+    from memwall.ops import registry
     from memwall.verify import record
     from memwall.verify.judge import verify
 
-    kept = record.read(path)
-    return verify(hardware.load(gpu or kept.gpu), kept.machine, kept.outcomes, kept.notes)
+    kept = record.find(name)
+    wanted = registry.find(op).name if op else None
+    outcomes = [outcome for outcome in kept.outcomes if wanted in (None, outcome.trial.op)]
+    return verify(hardware.load(gpu or kept.gpu), kept.machine, outcomes, kept.notes)
 
 
 def _run(op: str | None, options: dict[str, Any]) -> Verification:
@@ -119,7 +140,7 @@ def _run(op: str | None, options: dict[str, Any]) -> Verification:
 
     trials = _plan(op, options)
     host.check_libraries()
-    settings = host.Settings(budget_s=options["ms"] / KILO, seed=options["seed"])
+    settings = host.Settings(budget_s=options["ms"] / KILO, seed=options["seed"] or random.getrandbits(31))
     machine, device, outcomes = _timed(trials, settings, options["gpu"], options["record"])
     notes: list[str] = []
     if options["counters"]:
@@ -163,7 +184,7 @@ def _timed(
     with click.progressbar(events, len(trials) + 1, "running", hidden=quiet, file=sys.stderr) as bar:
         for event in bar:
             if isinstance(event, Mapping):
-                machine = event
+                machine = {**event, "seed": settings.seed, "budget_s": settings.budget_s}
                 device = device or _at_hand(machine)
                 continue
             outcomes.append(event)

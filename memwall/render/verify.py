@@ -9,7 +9,14 @@ from memwall.render.data import Record
 from memwall.render.page import Lines, Page, Section, Table
 from memwall.reports.evidence import confession, weak
 from memwall.traffic import Traffic
-from memwall.units import format_bytes, format_bytes_per_s, format_flops_per_s, format_seconds, significant
+from memwall.units import (
+    format_bytes,
+    format_bytes_per_s,
+    format_flops_per_s,
+    format_seconds,
+    scaled,
+    significant,
+)
 from memwall.verify.case import Trial
 from memwall.verify.judge import Row, Verification
 
@@ -59,6 +66,7 @@ def _row_record(row: Row, estimated: bool) -> Record:
         "time": dict(outcome.time or {}),
         "predicted": {
             **_traffic("dram", prediction.dram if prediction else None),
+            "dram_most_read_bytes": prediction.most_read_bytes if prediction else None,
             **_traffic("l2", prediction.l2 if prediction else None),
         },
         "counted": {
@@ -84,7 +92,7 @@ def page(report: Verification) -> Page:
     """The run for people."""
     machine = report.machine
     heading = f"verify  on {report.device.title} ({report.device.name})"
-    names = ("gpu_name", "driver", "cuda", "torch", "triton", "cupy-cuda13x", "cupy-cuda12x")
+    names = ("gpu_name", "date", "driver", "cuda", "torch", "triton", "cupy-cuda13x", "cupy-cuda12x")
     facts = [(name.removeprefix("gpu_"), str(machine[name])) for name in names if machine.get(name)]
     facts.append(("answer", _answer(report)))
     sections = [Section(heading, Table(facts)), Section("Time", _time_table(report))]
@@ -113,6 +121,7 @@ def _time_table(report: Verification) -> Table:
         ("p20 to p80", _spread),
         ("of bound", lambda row: _percent(row.of_bound)),
         ("rate", _rate),
+        ("clock", _clock),
         ("error", lambda row: _NONE if row.outcome.error is None else significant(row.outcome.error, 2)),
         ("verdict", lambda row: row.verdict),
     ]
@@ -125,10 +134,10 @@ def _byte_table(report: Verification) -> Table:
     columns: list[tuple[str, Callable[[Row], str]]] = [
         ("case", lambda row: case(row.outcome.trial)),
         ("kernel", lambda row: row.outcome.trial.kernel),
-        ("read", lambda row: _predicted(row, "read_bytes")),
+        ("read", _reads),
         ("counted", lambda row: _counted(row, "dram_read_bytes")),
         ("ratio", lambda row: _ratio(row.read_ratio)),
-        ("written", lambda row: _predicted(row, "written_bytes")),
+        ("written", _writes),
         ("counted", lambda row: _counted(row, "dram_written_bytes")),
         ("ratio", lambda row: _ratio(row.written_ratio)),
         ("band", _band),
@@ -195,14 +204,27 @@ def _rate(row: Row) -> str:
     return format_flops_per_s(work.flops / row.outcome.time_s)
 
 
+def _clock(row: Row) -> str:
+    """The compute units' clock, read while the kernel ran."""
+    clock_hz = (row.outcome.time or {}).get("sm_hz")
+    return scaled(clock_hz, "Hz") if clock_hz else _NONE
+
+
 def _band(row: Row) -> str:
     if row.prediction is None or not row.prediction.judged:
         return _NONE
     return f"{100 * row.prediction.band.share:.0f} %, {row.prediction.band.reason}"
 
 
-def _predicted(row: Row, side: str) -> str:
-    return format_bytes(getattr(row.prediction.dram, side)) if row.prediction else _NONE
+def _reads(row: Row) -> str:
+    if row.prediction is None:
+        return _NONE
+    least, most = row.prediction.dram.read_bytes, row.prediction.most_read_bytes
+    return format_bytes(least) if most == least else f"{format_bytes(least)} to {format_bytes(most)}"
+
+
+def _writes(row: Row) -> str:
+    return format_bytes(row.prediction.dram.written_bytes) if row.prediction else _NONE
 
 
 def _counted(row: Row, side: str) -> str:
@@ -225,7 +247,7 @@ def _notes(report: Verification) -> list[str]:
     notes = list(report.notes)
     verdicts = {row.verdict for row in report.rows}
     if "reference" in verdicts:
-        notes.append("reference: a library's kernel, shown beside ours; it is held to the bound alone")
+        notes.append("reference: bytes not judged, of a library's kernel or beyond the model's claim")
     if any(row.prediction and row.prediction.in_l2 for row in report.rows):
         notes.append(
             "warm: the working set stays in L2, which main memory does not bound; counters are of a cold run"
@@ -235,8 +257,8 @@ def _notes(report: Verification) -> list[str]:
         notes.append("a ratio is left out where that side is under 2 % of the traffic")
         if report.device.architecture == "Hopper":
             notes.append(
-                "lts__t_bytes counts a pure stream 1.5 times on this GPU, for the crossings between the halves of "
-                "its L2, and equal requests of neighbouring compute units once"
+                "lts__t_bytes: a pure stream counts 1.5 times on this GPU, for the crossings between the "
+                "halves of its L2; equal requests of neighbouring compute units count once"
             )
     weak_numbers = weak([row.prediction.bound for row in report.rows if row.prediction])
     return [*notes, *map(confession, weak_numbers)]

@@ -9,7 +9,7 @@ from memwall import flash
 from memwall.dtypes import Precision
 from memwall.errors import UsageError
 from memwall.hardware import Device
-from memwall.l2 import cache_of
+from memwall.retention import cache_of
 from memwall.maths import ceil_div
 from memwall.modelled import Question, modelled
 from memwall.models.model import Model

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from memwall import tiles
 from memwall.errors import NotPublished, UsageError
 from memwall.hardware import Device
-from memwall.l2 import cache_of, loaded_by
+from memwall.retention import cache_of, loaded_by
 from memwall.maths import ceil_div
 from memwall.modelled import Question, gemm_product
 from memwall.ops import registry

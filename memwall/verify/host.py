@@ -36,8 +36,8 @@ class Settings(NamedTuple):
     worker: Sequence[str] = WORKER
 
 
-class Session:
-    """One worker process, from its request to its end."""
+class Worker:
+    """A worker process, from its request to its end."""
 
     def __init__(self, command: Sequence[str], request: Mapping[str, Any], limit_s: float) -> None:
         self.ending = "crashed"
@@ -49,8 +49,11 @@ class Session:
             text=True, encoding="utf-8", env=_environment(), start_new_session=True,
         )  # fmt: skip
         self._lines: queue.Queue[str | None] = queue.Queue()
-        Thread(target=self._listen, daemon=True).start()
-        Thread(target=self._ask, args=(json.dumps(request),), daemon=True).start()
+        self._last_words = ""
+        asking = Thread(target=self._ask, args=(json.dumps(request),), daemon=True)
+        self._threads = (Thread(target=self._listen, daemon=True), asking)
+        for thread in self._threads:
+            thread.start()
 
     def events(self) -> Iterator[dict[str, Any]]:
         """What the worker says, until it is done, silent for too long, or dead."""
@@ -70,22 +73,27 @@ class Session:
             yield event
 
     def stop(self) -> None:
-        """End the worker and what it started."""
+        """End the worker and what it started, and let go of its pipes."""
         if self._process.poll() is None:
             os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait()
+        for thread in self._threads:
+            thread.join()
+        if self._process.stdout:
+            self._process.stdout.close()
+        with self._complaints as file:
+            file.seek(0)
+            self._last_words = next((line.strip() for line in reversed(list(file)) if line.strip()), "")
 
     @property
     def complaint(self) -> str:
-        """How it ended: the last line on stderr, or its signal."""
-        self._complaints.seek(0)
-        lines = [line.strip() for line in self._complaints if line.strip()]
-        code = self._process.poll()
-        if code is not None and code < 0 and self.ending != "timed-out":
-            return f"ended by {signal.Signals(-code).name}"
+        """How it ended, once it is stopped: its silence, its signal, or its last line on stderr."""
+        code = self._process.returncode
         if self.ending == "timed-out":
-            return f"silent for {self._limit_s:.0f} s"
-        return shown(lines[-1], 200) if lines else f"exit code {code}"
+            return f"silent for {self._limit_s:g} s"
+        if code < 0:
+            return f"ended by {signal.Signals(-code).name}"
+        return shown(self._last_words, 200) or f"exit code {code}"
 
     def _listen(self) -> None:
         for line in self._process.stdout or ():
@@ -166,11 +174,11 @@ def _served(
             "seed": settings.seed + first,
             "trials": [trial.record for trial in trials[first:]],
         }
-        session = Session(command, request, settings.limit_s)
+        process = Worker(command, request, settings.limit_s)
         running: int | None = None
         reached = first
         try:
-            for event in session.events():
+            for event in process.events():
                 if event["event"] == "cannot":
                     raise CannotVerify(event["message"], EXTRA)
                 if "index" in event:
@@ -179,15 +187,15 @@ def _served(
                     reached = max(reached, event["index"] + (event["event"] == "trial"))
                 yield event
         finally:
-            session.stop()
-        if session.ending == "done":
+            process.stop()
+        if process.ending == "done":
             return
         if running is not None:
-            ending = {"status": session.ending, "message": session.complaint}
+            ending = {"status": process.ending, "message": process.complaint}
             yield {"event": "trial", "index": running, **ending}
             reached = running + 1
         elif reached == first:
-            raise CannotVerify(f"the worker ended before its first trial: {session.complaint}", EXTRA)
+            raise CannotVerify(f"the worker ended before its first trial: {process.complaint}", EXTRA)
         first = reached
 
 

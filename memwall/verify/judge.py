@@ -36,7 +36,7 @@ class Row(NamedTuple):
 
     @property
     def read_ratio(self) -> float | None:
-        """Counted / predicted bytes read from main memory."""
+        """Counted / predicted bytes read from main memory, where they may be more the least of them."""
         return self._ratio("read_bytes", "dram_read_bytes")
 
     @property
@@ -76,10 +76,12 @@ class Row(NamedTuple):
     def _byte_faults(self) -> Iterable[str]:
         if self.prediction is None or not self.prediction.judged:
             return
-        for what, ratio in (("reads", self.read_ratio), ("writes", self.written_ratio)):
-            if ratio is not None and abs(ratio - 1) > self.prediction.band.share:
-                allowed = 100 * self.prediction.band.share
-                yield f"{what} {ratio:.3f} of the predicted bytes, allowed 1 +- {allowed:.0f} %"
+        most_read = self.prediction.most_read_bytes / self.prediction.dram.read_bytes
+        for what, ratio, most in (("reads", self.read_ratio, most_read), ("writes", self.written_ratio, 1.0)):
+            share = self.prediction.band.share
+            if ratio is not None and not 1 - share <= ratio <= most * (1 + share):
+                expected = "1" if most == 1 else f"1 to {most:.3f}"
+                yield f"{what} {ratio:.3f} of the predicted bytes, allowed {expected} +- {100 * share:.0f} %"
 
 
 class Verification(NamedTuple):

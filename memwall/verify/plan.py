@@ -7,11 +7,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from memwall.dtypes import find as find_dtype
 from memwall.errors import NotAvailable, UsageError, nearest, shown
 from memwall.ops import registry
+from memwall.units import MEBI
 from memwall.verify.case import Trial
 
 FORMATS = ("bf16", "fp16", "fp32")
 CUPY_FORMAT = "fp32"
 """The CUDA C++ kernels are written in it."""
+SIXTEEN_BITS = frozenset(
+    ("triton.flash", "triton.decode", "triton.standard", "triton.gemm", "library.flash2", "library.cudnn")
+)
+"""Kernels whose products are the matrix unit's; in fp32 that would round to tf32."""
 DEFAULT_HEAD_DIM = 128
 
 _KERNELS = {
@@ -74,9 +79,10 @@ def requested_plan(
         given["head_dim"] = DEFAULT_HEAD_DIM
     dims, _ = registry.resolve(operator, given)
     masked = operator.mask(dims, causal) if operator.mask else None
+    named = find_dtype(dtype).name if dtype else None
     trials = [
-        Trial(kernel, operator.name, dims, _format_of(kernel, dtype), masked, _impl(kernel), warm)
-        for kernel in _named(operator.name, impls, dims, dtype)
+        Trial(kernel, operator.name, dims, named or _default_format(kernel), masked, _impl(kernel), warm)
+        for kernel in _named(operator.name, impls, dims, named)
     ]
     for trial in trials:
         _check(trial)
@@ -95,20 +101,23 @@ def _named(op: str, impls: Sequence[str], dims: Mapping[str, int], dtype: str | 
     chosen = [kernels[word] for word in (impls or kernels)]
     if op == "attention" and dims["seq_q"] == 1:
         chosen = ["triton.decode" if kernel == "triton.flash" else kernel for kernel in chosen]
-    able = [kernel for kernel in chosen if _format_of(kernel, dtype) == (dtype or _format_of(kernel, None))]
+    able = [kernel for kernel in chosen if _computes(kernel, dtype)]
     if not able:
         raise NotAvailable(f"no {op} kernel of the verifier computes in {dtype}", "Try --dtype bf16")
     return able if impls else [kernel for kernel in able if dtype or not kernel.startswith("cupy.naive")]
 
 
-def _format_of(kernel: str, dtype: str | None) -> str:
-    """The format a kernel runs in, asked for that one."""
+def _computes(kernel: str, dtype: str | None) -> bool:
+    """Whether a kernel computes in that format; in its own if none is asked for."""
+    if dtype is None:
+        return True
     if kernel.startswith("cupy."):
-        return CUPY_FORMAT
-    name = find_dtype(dtype).name if dtype else "bf16"
-    if name not in FORMATS:
-        raise NotAvailable(f"the verifier's kernels do not compute in {name}", f"Try {', '.join(FORMATS)}")
-    return name
+        return dtype == CUPY_FORMAT
+    return dtype in FORMATS and not (dtype == "fp32" and kernel in SIXTEEN_BITS)
+
+
+def _default_format(kernel: str) -> str:
+    return CUPY_FORMAT if kernel.startswith("cupy.") else "bf16"
 
 
 def _impl(kernel: str) -> str | None:
@@ -139,7 +148,7 @@ def standard_plan() -> list[Trial]:
 def _streams() -> Iterable[Trial]:
     """Copy, read and sum over working sets from inside L2 to far beyond; the small ones warm."""
     for mib in (16, 32, 512):
-        elements = mib * 2**9 * 2**9  # of 4 bytes
+        elements = mib * MEBI // 4
         for op, tensors in (("copy", 2), ("read_sum", 1), ("add", 3)):
             rows = elements // tensors // 4096
             yield Trial(f"cupy.{op}", op, {"rows": rows, "cols": 4096}, CUPY_FORMAT, warm=mib < 64)
@@ -148,7 +157,7 @@ def _streams() -> Iterable[Trial]:
 
 def _access() -> Iterable[Trial]:
     """The same loads coalesced, every 2nd, 8th and 32nd element, and scattered; and a transpose."""
-    elements, count = 2**29, 2**24
+    elements, count = 512 * MEBI, 16 * MEBI
     scattered = int(elements * 0.6180339887) | 1  # the golden section: no two near each other
     for step in (1, 2, 8, 32, scattered):
         dims = {"count": count, "step": step, "elements": elements}

@@ -1,14 +1,14 @@
 """What memwall says a trial must cost: its bound, the bytes at each level, and the band that is claimed.
 
 Bytes at main memory are compulsory for kernels that read each operand once or find the rest in L2
-(streams, GEMV, norms, attention), and the wave model of `traffic.tiled_gemm_dram` for tiled products.
+(streams, GEMV, norms, attention), and the wave model of `l2.tiled_gemm_dram` for tiled products.
 """
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
-from memwall import traffic
+from memwall import l2, traffic
 from memwall.bound import Bound, bound
 from memwall.dtypes import find as find_dtype
 from memwall.hardware import Device
@@ -38,6 +38,12 @@ TILED = Band(0.20, "tiles re-read through L2")
 BOUND_SLACK = 0.02
 """A clock and a bandwidth are known no better: a bound beaten by more is a wrong bound."""
 
+_GEMMS = ("triton.gemm", "library.gemm")
+"""Products on the matrix unit, in tiles that share panels through L2; cuBLAS' order is taken to be ours."""
+
+_HALVED_L2 = ("GA100", "GH100")
+"""Chips whose L2 is known to be in two partitions, each beside its half of the compute units."""
+
 _REFERENCES = frozenset(
     f"library.{name}"
     for name in ("gemm", "gemv", "batched_gemm", "rmsnorm", "layernorm", "softmax", "flash2", "cudnn")
@@ -51,7 +57,9 @@ class Prediction(NamedTuple):
     work: Work
     bound: Bound
     dram: Traffic
-    """Bytes through main memory, modelled."""
+    """Bytes through main memory, modelled; reads may be more, up to the next."""
+    most_read_bytes: int
+    """Reads at the other end of what the blocks' timing can do: see `l2.flash2_dram`, and `_in_step`."""
     l2: Traffic | None
     """Bytes between L2 and the compute units; None where no model says."""
     footprint_bytes: int
@@ -82,11 +90,12 @@ def predict(trial: Trial, device: Device) -> Prediction:
     return Prediction(
         work,
         bound(work, device),
-        _dram(trial, work, device),
+        dram := _dram(trial, work, device),
+        _most_read_bytes(trial, device, dram.read_bytes),
         _l2(trial, work),
         footprint,
         _band(trial, footprint, l2_bytes),
-        trial.kernel not in _REFERENCES,
+        trial.kernel not in _REFERENCES and (trial.kernel not in _GEMMS or _in_step(trial, device)),
         in_l2,
     )
 
@@ -114,14 +123,51 @@ def _footprint_bytes(trial: Trial, program: Program | None) -> int:
 
 
 def _dram(trial: Trial, work: Work, device: Device) -> Traffic:
-    if trial.kernel in ("triton.gemm", "library.gemm") and device.l2_bytes and device.units:
+    if trial.kernel in _GEMMS and device.l2_bytes and device.units:
         dims, element = trial.dims, find_dtype(trial.dtype).bits // 8
         tile = blocks.GEMM
-        return traffic.tiled_gemm_dram(
+        return l2.tiled_gemm_dram(
             dims["m"], dims["n"], dims["k"], tile.tile_m, tile.tile_n, tile.group, device.units,
-            device.l2_bytes / 2, element, element,
+            _kept_bytes(device), element, element,
         )  # fmt: skip
     return Traffic(work.read_bytes, work.written_bytes)
+
+
+def _kept_bytes(device: Device) -> float:
+    """What L2 keeps of data that the whole GPU reads [B]: half, where each half of it has its own copy."""
+    whole = device.l2_bytes or 0.0
+    return whole / 2 if device.data.get("chip") in _HALVED_L2 else whole
+
+
+def _most_read_bytes(trial: Trial, device: Device, least: int) -> int:
+    """Reads at the other end of what the blocks' timing can do; the least where that changes nothing."""
+    if trial.kernel in _GEMMS:
+        return least if _in_step(trial, device) else 2 * least
+    if trial.kernel != "triton.flash" or not (device.l2_bytes and device.units):
+        return least
+    dims = trial.dims
+    sizes = blocks.flash_blocks(dims["head_dim"])
+    most = l2.flash2_dram(
+        dims["batch"] * dims["heads"], dims["heads"] // dims["kv_heads"], dims["seq_q"], dims["seq_kv"],
+        dims["head_dim"], sizes.block_q, device.units, _kept_bytes(device), find_dtype(trial.dtype).bits // 8,
+    )  # fmt: skip
+    return max(least, int(most.read_bytes))
+
+
+def _in_step(trial: Trial, device: Device) -> bool:
+    """Whether the wave model is claimed: the panels of one wave of tiles are no more than twice L2.
+
+    Beyond that the two halves of the GPU may fall out of step over many waves, and each then fetches the
+    panels for itself: up to twice the model's bytes, and another number in each run. At 16384^3, 145 MB a
+    wave, an H200 read 12.5e9 to 15.0e9 bytes with tiles of 256 x 128, 12.8e9 to 16.3e9 in cuBLAS, in several
+    runs, where the model has 9.1e9; with tiles of 128 x 256, once, the model's 9.3e9.
+    """
+    if not (device.l2_bytes and device.units):
+        return False
+    tile, rows = blocks.GEMM, blocks.GEMM.group
+    panels = rows * tile.tile_m + device.units / rows * tile.tile_n
+    wave_bytes = panels * trial.dims["k"] * find_dtype(trial.dtype).bits / 8
+    return bool(wave_bytes <= 2 * device.l2_bytes)
 
 
 def _l2(trial: Trial, work: Work) -> Traffic | None:

@@ -7,7 +7,8 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from memwall.errors import FileError, UsageError, shown
+from memwall.catalog import HARDWARE, is_path, shipped_text
+from memwall.errors import FileError, UnknownName, UsageError, shown
 from memwall.verify.outcome import Outcome, outcome_of
 
 SCHEMA = 1
@@ -47,6 +48,22 @@ def write(path: str, record: Record) -> None:
             f"--record {shown(path, 120)}: cannot be written: {error.strerror}",
             "Name a file in a folder that exists: --record my-gpu.json",
         ) from None
+
+
+def find(name: str) -> Record:
+    """A record from a file, or the one that is shipped for a GPU.
+
+    Raises:
+        FileError: missing, unreadable, or no record.
+    """
+    if is_path(name) or os.path.splitext(name)[1]:
+        return read(name)
+    try:
+        where = f"configs/measurements/{HARDWARE.find(name).name}/verify.json"
+        return parse(shipped_text(where), where)
+    except (UnknownName, OSError):
+        hint = "Name a file, or a GPU that one is shipped for: --replay h200"
+        raise FileError(f"no record of '{shown(name)}' is shipped", hint) from None
 
 
 def read(path: str) -> Record:

@@ -12,17 +12,21 @@ import json
 import os
 import sys
 from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 from math import ceil
 from typing import Any
 
+import memwall
 from memwall.verify.case import Tensors, Trial, irregular, trial_of
 from memwall.verify.kernels.table import place_of
 
 COLD_TIMES_L2 = 6
 """Rotating sets of buffers hold at least so many times L2 together."""
 MOST_SETS = 64
+MOST_OF_MEMORY = 0.5
+"""How much of the free memory the sets may take; the rest is for what a kernel keeps beside them."""
 TOLERANCES = {"bf16": 2.0**-7, "fp16": 2.0**-10, "fp32": 2.0**-15}
 """|out - ref| / |ref| beyond which a kernel is wrong: a few roundings of its format."""
 
@@ -62,6 +66,8 @@ def machine() -> dict[str, Any]:
 
     gpu = torch.cuda.get_device_properties(0)
     return {
+        "date": datetime.now(UTC).date().isoformat(),
+        "memwall": memwall.__version__,
         "gpu_name": gpu.name,
         "units": gpu.multi_processor_count,
         "l2_bytes": gpu.L2_cache_size,
@@ -120,12 +126,16 @@ def footprint_bytes(trial: Trial) -> int:
 
 
 def _timer(l2_bytes: int, budget_s: float) -> Callable[[Trial, int], Mapping[str, Any]]:
+    import torch
+
     from memwall.verify.kernels.problems import draw
     from memwall.verify.kernels.timing import timed
 
     def run(trial: Trial, seed: int) -> Mapping[str, Any]:
-        cold = max(2, min(MOST_SETS, ceil(COLD_TIMES_L2 * l2_bytes / footprint_bytes(trial))))
-        sets = [draw(trial, "cuda", seed + i) for i in range(1 if trial.warm else cold)]
+        footprint = footprint_bytes(trial)
+        cold = max(2, min(MOST_SETS, ceil(COLD_TIMES_L2 * l2_bytes / footprint)))
+        room = int(torch.cuda.mem_get_info()[0] * MOST_OF_MEMORY / footprint)
+        sets = [draw(trial, "cuda", seed + i) for i in range(1 if trial.warm else max(1, min(cold, room)))]
         return {"time": timed([prepared(trial, tensors) for tensors in sets], budget_s)}
 
     return run

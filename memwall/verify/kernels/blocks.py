@@ -10,8 +10,9 @@ from typing import NamedTuple
 from memwall.maths import ceil_div
 
 GEMV_BLOCK_M, GEMV_BLOCK_K = 16, 256
-DECODE_BLOCK_K = 64
+DECODE_BLOCK_K = 32
 _PROGRAMS_PER_UNIT = 4
+_MOST_SPLITS = 128  # their partial results of a head are combined by one program
 
 
 class FlashBlocks(NamedTuple):
@@ -58,6 +59,6 @@ def decode_splits(kv_heads: int, seq_kv: int, units: int) -> tuple[int, int]:
         units: compute units.
     """
     blocks = ceil_div(seq_kv, DECODE_BLOCK_K)
-    wanted = max(1, min(blocks, ceil_div(_PROGRAMS_PER_UNIT * units, kv_heads)))
+    wanted = max(1, min(blocks, _MOST_SPLITS, ceil_div(_PROGRAMS_PER_UNIT * units, kv_heads)))
     span = ceil_div(blocks, wanted)
     return int(ceil_div(blocks, span)), int(span * DECODE_BLOCK_K)

@@ -10,7 +10,7 @@ import torch.nn.functional as F  # noqa: N812 - torch's own custom
 
 from memwall.verify.case import Tensors, Trial
 
-EPSILON = 1e-5
+EPSILON = 0.00001
 MEAN = 0.25
 DTYPES = {"bf16": torch.bfloat16, "fp16": torch.float16, "fp32": torch.float32}
 

@@ -10,6 +10,7 @@ import triton.language as tl
 
 from memwall.verify.case import Launch, Tensors, Trial
 from memwall.verify.kernels.blocks import flash_blocks
+from memwall.verify.kernels.device import stages_that_fit
 
 LOG2_E = tl.constexpr(1.4426950408889634)
 
@@ -76,6 +77,10 @@ def flash(trial: Trial, tensors: Tensors) -> Launch:
     sizes = flash_blocks(dims["head_dim"])
     grid = (triton.cdiv(dims["seq_q"], sizes.block_q), dims["batch"] * dims["heads"])
     pointers = [tensors[name] for name in ("Q", "K", "V", "O")]
+    row_bytes = dims["head_dim"] * pointers[0].element_size()
+    stages = stages_that_fit(
+        pointers[0], sizes.stages, 2 * sizes.block_k * row_bytes, other_bytes=sizes.block_q * row_bytes
+    )
 
     def launch() -> None:
         flash_kernel[grid](
@@ -90,7 +95,7 @@ def flash(trial: Trial, tensors: Tensors) -> Launch:
             block_q=sizes.block_q,
             block_k=sizes.block_k,
             num_warps=sizes.warps,
-            num_stages=sizes.stages,
+            num_stages=stages,
         )
 
     return launch

@@ -8,6 +8,7 @@ import triton.language as tl
 
 from memwall.verify.case import Launch, Tensors, Trial
 from memwall.verify.kernels.blocks import DECODE_BLOCK_K, decode_splits
+from memwall.verify.kernels.device import stages_that_fit, units
 
 LOG2_E = tl.constexpr(1.4426950408889634)
 
@@ -70,8 +71,8 @@ def decode(trial: Trial, tensors: Tensors) -> Launch:
     dims = trial.dims
     head_dim, kv_heads, group = dims["head_dim"], dims["kv_heads"], dims["heads"] // dims["kv_heads"]
     q, k, v, o = (tensors[name] for name in ("Q", "K", "V", "O"))
-    units = torch.cuda.get_device_properties(q.device).multi_processor_count if q.is_cuda else 4
-    splits, span = decode_splits(dims["batch"] * kv_heads, dims["seq_kv"], units)
+    splits, span = decode_splits(dims["batch"] * kv_heads, dims["seq_kv"], units(q))
+    stages = stages_that_fit(q, 3, 2 * DECODE_BLOCK_K * head_dim * q.element_size())
     slots = dims["batch"] * dims["heads"] * splits
     partial = torch.empty((slots, head_dim), dtype=torch.float32, device=q.device)
     log_sums = torch.empty((slots,), dtype=torch.float32, device=q.device)
@@ -80,7 +81,7 @@ def decode(trial: Trial, tensors: Tensors) -> Launch:
     def launch() -> None:
         decode_kernel[(dims["batch"] * kv_heads, splits)](
             q, k, v, partial, log_sums, head_dim**-0.5, dims["seq_kv"], span, group,
-            head_dim=head_dim, block_k=DECODE_BLOCK_K, padded=padded, num_warps=4, num_stages=3,
+            head_dim=head_dim, block_k=DECODE_BLOCK_K, padded=padded, num_warps=4, num_stages=stages,
         )  # fmt: skip
         combine_kernel[(dims["batch"] * dims["heads"],)](
             partial, log_sums, o, splits, group, head_dim=head_dim, padded=triton.next_power_of_2(splits)

@@ -7,6 +7,7 @@ import triton.language as tl
 
 from memwall.verify.case import Launch, Tensors, Trial
 from memwall.verify.kernels.blocks import GEMM
+from memwall.verify.kernels.device import stages_that_fit
 
 
 @triton.jit
@@ -41,12 +42,13 @@ def gemm(trial: Trial, tensors: Tensors) -> Launch:
     """The product of a whole shape."""
     m, n, k = (trial.dims[name] for name in ("m", "n", "k"))
     a, b, c = (tensors[name] for name in ("a", "b", "c"))
+    stages = stages_that_fit(a, GEMM.stages, (GEMM.tile_m + GEMM.tile_n) * GEMM.tile_k * a.element_size())
     grid = (triton.cdiv(m, GEMM.tile_m) * triton.cdiv(n, GEMM.tile_n),)
 
     def launch() -> None:
         gemm_kernel[grid](
             a, b, c, m, n, k, tile_m=GEMM.tile_m, tile_n=GEMM.tile_n, tile_k=GEMM.tile_k, group=GEMM.group,
-            num_warps=GEMM.warps, num_stages=GEMM.stages,
+            num_warps=GEMM.warps, num_stages=stages,
         )  # fmt: skip
 
     return launch

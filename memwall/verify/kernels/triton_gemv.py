@@ -10,6 +10,7 @@ import triton.language as tl
 
 from memwall.verify.case import Launch, Tensors, Trial
 from memwall.verify.kernels.blocks import GEMV_BLOCK_K, GEMV_BLOCK_M, gemv_splits
+from memwall.verify.kernels.device import units
 
 
 @triton.jit
@@ -63,8 +64,7 @@ def batched_gemv(trial: Trial, tensors: Tensors) -> Launch:
 def _launch(w: Any, x: Any, y: Any, matrices: int, m: int, vectors: int) -> Launch:
     k = w.shape[-1]
     row_blocks = triton.cdiv(m, GEMV_BLOCK_M)
-    units = _units(w)
-    splits = gemv_splits(row_blocks * matrices, k, units)
+    splits = gemv_splits(row_blocks * matrices, k, units(w))
     span = triton.cdiv(triton.cdiv(k, splits), GEMV_BLOCK_K) * GEMV_BLOCK_K
     grid = (row_blocks, matrices, splits)
     size = matrices * vectors * m
@@ -78,9 +78,3 @@ def _launch(w: Any, x: Any, y: Any, matrices: int, m: int, vectors: int) -> Laun
             add_splits_kernel[(triton.cdiv(size, 256),)](partial, y, size, splits, block=256)
 
     return launch
-
-
-def _units(tensor: Any) -> int:
-    if not tensor.is_cuda:  # Triton's interpreter
-        return 4
-    return int(torch.cuda.get_device_properties(tensor.device).multi_processor_count)
