@@ -8,6 +8,7 @@ dimensions, so between two steps there is one change, or none worth finding.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from math import exp2
 from typing import NamedTuple
 
 from memwall.bound import Bound
@@ -67,7 +68,7 @@ def _grid(least: int, most: int) -> Iterator[int]:
     value = float(least)
     last = least
     while last < most:
-        value *= 2 ** (1 / STEPS_A_DOUBLING)
+        value *= exp2(1 / STEPS_A_DOUBLING)
         here = min(most, max(last + 1, round(value)))
         yield here
         last, value = here, max(value, float(here))

@@ -5,7 +5,8 @@ for each block of keys. FA2 and FA3 go over blocks of queries outside: O is writ
 asked for again by every block of queries; most of that is served by L2.
 
 Blocks run in waves: units x blocks on each at a time, the query blocks of one head after the other. A wave
-fetches the K and V of its heads once; a head that straddles two waves is asked for again (`memwall.retention`).
+fetches the K and V of its heads once; a head that straddles two waves is asked for again
+(`memwall.retention`).
 """
 
 from __future__ import annotations
@@ -13,9 +14,9 @@ from __future__ import annotations
 from math import gcd
 from typing import NamedTuple
 
-from memwall.retention import L2
 from memwall.maths import ceil_div, minimum
 from memwall.ops.attention import needed_keys
+from memwall.retention import L2
 from memwall.traffic import STATISTIC_BYTES, Traffic, flash1, loaded_keys
 
 

@@ -3,8 +3,8 @@ cold.
 
 `Program.work` has the compulsory bytes, each tensor once. Real kernels ask again: a product for every tile,
 attention for every block of queries, a norm in its second pass, and a kernel for what the one before it
-wrote. What of that reaches main memory depends on L2 (`memwall.retention`). How a library cuts and orders its work
-is its own; the assumptions are those of `memwall.tiles` and `memwall.flash`, and PyTorch's for rows.
+wrote. What of that reaches main memory depends on L2 (`memwall.retention`). How a library cuts and orders
+its work is its own; the assumptions are those of `memwall.tiles` and `memwall.flash`, and PyTorch's for rows.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from memwall import flash, tiles
 from memwall.dtypes import Precision
 from memwall.errors import NotPublished
 from memwall.hardware import Device
-from memwall.retention import L2, cache_of, loaded_by
 from memwall.program import Kernel, Program, Tensor, kernel_work
+from memwall.retention import L2, cache_of, loaded_by
 from memwall.traffic import Traffic
 from memwall.units import KIBI
 

@@ -14,8 +14,8 @@ from __future__ import annotations
 from math import exp, gcd
 from typing import NamedTuple
 
-from memwall.retention import L2
 from memwall.maths import ceil_div
+from memwall.retention import L2
 from memwall.traffic import Traffic
 from memwall.units import MEGA
 

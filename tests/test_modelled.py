@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 
 from memwall import hardware
 from memwall.errors import NotPublished
-from memwall.retention import L2, cache_of
 from memwall.modelled import Modelled, Question, modelled
 from memwall.ops import registry
 from memwall.program import Work
 from memwall.reports.case import Case, Formats
+from memwall.retention import L2, cache_of
 from memwall.tiles import Product, Tiling, no_reuse, with_l2
 from memwall.traffic import tiled_gemm
 
@@ -99,6 +99,26 @@ def band(row: Row, footprint_bytes: float) -> float:
 def test_reads_are_as_counted(row: Row) -> None:
     model, work = row.predicted
     assert model.dram.read_bytes == pytest.approx(row.read_bytes, rel=band(row, work.traffic_bytes))
+
+
+KINDS: dict[str, tuple[int, Callable[[Row], bool | None]]] = {
+    "GEMM, bf16 fp16 fp8": (20, lambda row: row.op == "gemm"),
+    "prefill without a mask": (5, lambda row: row.op == "attention" and not row.causal and not row.decoding),
+    "causal prefill": (25, lambda row: row.op == "attention" and row.causal),
+    "decode attention": (5, lambda row: row.op == "attention" and row.decoding),
+    "norms, softmax": (15, lambda row: row.op in ("rmsnorm", "layernorm", "softmax")),
+    "elementwise, reduction": (5, lambda row: row.op in ("add", "gelu", "silu_mul", "read_sum")),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_readme_s_table_is_true(kind: str) -> None:
+    percent, belongs = KINDS[kind]
+    errors = [abs(row.predicted[0].dram.read_bytes / row.read_bytes - 1) for row in ROWS if belongs(row)]
+    within = sum(error <= percent / 100 for error in errors)
+    mean = 100 * sum(errors) / len(errors)
+    line = f"| {kind} | {within} within {percent} % | {len(errors)} | {mean:.1f} % |"
+    assert line in (Path(__file__).parents[1] / "README.md").read_text()
 
 
 def test_rows_outside_the_band_are_few_and_named() -> None:

@@ -28,8 +28,8 @@ Examples:
   memwall crossover --op attention --heads 32 --head-dim 128 --vary seq --json
 
 \b
-The first: at batch 318 an H100 still waits for memory, from 319 on for its matrix unit: 296 FLOP/B, where the
-ridge is 295.1. With the matrix alone it would be 296; the vectors' own bytes put it off.
+The first: at batch 318 an H100 still waits for memory, from 319 on for its matrix unit: 296 FLOP/B there,
+where the ridge is 295.1.
 """
 
 

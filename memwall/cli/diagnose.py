@@ -23,17 +23,17 @@ from memwall.cli.output import Output
 EPILOG = """\b
 Examples:
   memwall diagnose report.csv
-  memwall diagnose report.csv --kernel gemm --op gemm --m 4096 --n 4096 --k 4096 --dtype bf16
+  memwall diagnose report.csv --kernel nvjet_sm90_tst_256 --op gemm --m 4096 --n 4096 --k 4096 --dtype bf16
   memwall diagnose table.csv --gpu mi300x --json
 
 \b
 Exports that are read:
-  ncu --set full -o report ./app; ncu -i report.ncu-rep --csv --page raw > report.csv      (or --page details)
+  ncu --set full -o report ./app; ncu -i report.ncu-rep --csv --page raw > report.csv     (or details)
   rocprof-compute analyze -p workloads/app/MI300X --save-dfs tables      (its Speed-of-Light table)
 
 \b
-An H200's transpose through unpadded shared memory: 22 % of the memory bandwidth, 94 % of the passes over
-shared memory are conflicts: padding comes first.
+A transpose through an unpadded tile on an H200: 22 % of the memory bandwidth, and 94 % of the passes over
+shared memory are conflicts. So padding comes first.
 """
 
 

@@ -28,7 +28,7 @@ Examples:
   memwall tile --op attention --head-dim 128 --tile 64x64 --gpu h100
 
 \b
-The first: naive 274.9 GB, tiled 2.181 GB. The last: 16 KiB each for Q, K, V and O, 64.5 with the statistics.
+The first: naive 274.9 GB, tiled 2.181 GB. The last: Q, K, V and O of 16 KiB each, 64.5 KiB with m and l.
 """
 
 PRODUCTS = ("gemm", "gemv", "batched_gemm", "grouped_gemm")

@@ -9,13 +9,13 @@ from memwall import flash
 from memwall.dtypes import Precision
 from memwall.errors import UsageError
 from memwall.hardware import Device
-from memwall.retention import cache_of
 from memwall.maths import ceil_div
 from memwall.modelled import Question, modelled
 from memwall.models.model import Model
 from memwall.reports.attention import AttentionReport, LayerKind, attention
 from memwall.reports.backward import Backward, asymptote_bytes_of, backward_of, shape_of, visible_scores
 from memwall.reports.case import DEFAULT_DTYPE, DEFAULT_GPU
+from memwall.retention import cache_of
 from memwall.traffic import STATISTIC_BYTES, Traffic, flash1_figure
 from memwall.units import KIBI
 

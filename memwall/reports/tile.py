@@ -8,11 +8,11 @@ from typing import Any, NamedTuple
 from memwall import tiles
 from memwall.errors import NotPublished, UsageError
 from memwall.hardware import Device
-from memwall.retention import cache_of, loaded_by
 from memwall.maths import ceil_div
 from memwall.modelled import Question, gemm_product
 from memwall.ops import registry
 from memwall.reports.case import DEFAULT_DTYPE, DEFAULT_GPU, Case, Formats, device_of
+from memwall.retention import cache_of, loaded_by
 from memwall.tiles import Product, Tiling
 from memwall.traffic import Traffic, tiled_gemm
 from memwall.units import KIBI
