@@ -93,7 +93,7 @@ def gemm_product(question: Question) -> tuple[tiles.Product, int]:
 
 def _product(question: Question, device: Device) -> Modelled:
     product, count = gemm_product(question)
-    l2, tiling = cache_of(device), tiles.Tiling()
+    l2, tiling = cache_of(device), tiles.library_tiling(product)
     cluster = 2 if "clusters" in device.features else 1
     places = l2.places(loaded_by(device))
     dram = tiles.with_l2(product, tiling, device.units or 1, l2, places).times(count)

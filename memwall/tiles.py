@@ -20,9 +20,9 @@ from memwall.traffic import Traffic
 from memwall.units import MEGA
 
 DRIFT_BYTES = 32 * MEGA
-"""How many bytes of a row a unit walks along until its wave has come apart to 1 - 1/e: blocks that finish at
-different times share less and less. Measured on one H200: long products (16384^3) read 1.6 to 1.9 times what
-waves in step would."""
+"""How many bytes of a row a unit walks along, in tiles of 128 x 256, until its wave has come apart to 1 -
+1/e: blocks that finish at different times share less and less. Measured on one H200: long products
+(16384^3) read 1.6 to 1.9 times what waves in step would."""
 
 
 class Product(NamedTuple):
@@ -62,6 +62,12 @@ class Tiling(NamedTuple):
         plain = cls()
         return cls(tile_m, tile_n, tile_k, max(1, round(plain.band * plain.tile_n / tile_n)))
 
+    @property
+    def share_of_plain(self) -> float:
+        """Its area in plain tiles: how much longer one takes."""
+        plain = Tiling()
+        return self.tile_m * self.tile_n / (plain.tile_m * plain.tile_n)
+
     def rows(self, product: Product) -> int:
         """Tiles along m."""
         return int(ceil_div(product.m, self.tile_m))
@@ -75,6 +81,15 @@ class Tiling(NamedTuple):
         return self.rows(product) * self.cols(product)
 
 
+def library_tiling(product: Product) -> Tiling:
+    """The tile that libraries are taken to choose: 128 x 256, and 128 x 192 for operands of 8 bits or fewer.
+
+    Read from the names of cuBLAS' kernels on an H200: 128 x 256 to 320 and 192 x 192 in 16 bits, 128 x 128 to
+    160 in fp8. A narrower tile also stands for the smaller clusters that they come in.
+    """
+    return Tiling.of(128, 192) if product.a_bytes <= 1 else Tiling()
+
+
 def no_reuse(product: Product, tiling: Tiling) -> Traffic:
     """Every tile loads its own panels: `traffic.tiled_gemm` with a and b each in its own format."""
     a, b = product.operands
@@ -84,7 +99,7 @@ def no_reuse(product: Product, tiling: Tiling) -> Traffic:
 def with_l2(product: Product, tiling: Tiling, units: int, l2: L2, places: float) -> Traffic:
     """What of a tiled product reaches main memory.
 
-        read = R + (no reuse - R) (1 - exp(-waves k element / DRIFT_BYTES))
+        read = R + (no reuse - R) (1 - exp(-waves k element tile / (128 x 256) / DRIFT_BYTES))
         R    = a (1 + a's panels again x missed) + b (1 + b's panels again x missed)
 
     A run of L tiles that share a panel lies in 1 + (L - gcd(L, units)) / units waves on average, so that is
@@ -110,7 +125,8 @@ def with_l2(product: Product, tiling: Tiling, units: int, l2: L2, places: float)
     a_again, b_again = _again(product, tiling, units, l2, places, waves)
     worst = no_reuse(product, tiling).read_bytes
     in_step = min(worst, a * (1 + a_again) + b * (1 + b_again))
-    apart = 1 - exp(-waves * product.k * product.a_bytes / DRIFT_BYTES)
+    walked = waves * product.k * product.a_bytes * tiling.share_of_plain
+    apart = 1 - exp(-walked / DRIFT_BYTES)
     return Traffic(in_step + (worst - in_step) * apart, product.written_bytes)
 
 

@@ -13,10 +13,11 @@ from hypothesis import strategies as st
 
 from memwall import hardware
 from memwall.errors import NotPublished
-from memwall.modelled import Modelled, Question, modelled
+from memwall.modelled import Modelled, modelled
 from memwall.ops import registry
 from memwall.program import Work
 from memwall.reports.case import Case, Formats
+from memwall.reports.modelled import question_of
 from memwall.retention import L2, cache_of
 from memwall.tiles import Product, Tiling, no_reuse, with_l2
 from memwall.traffic import tiled_gemm
@@ -37,7 +38,7 @@ def predicted(
     operator = registry.find(op)
     full, _ = registry.resolve(operator, dims)
     case = Case(operator, full, Formats(dtype), causal, impl)
-    question = Question(operator.name, full, case.formats.precision, case.program, causal, impl)
+    question = question_of(case)
     return modelled(question, hardware.load(gpu)), case.program.work
 
 
@@ -87,7 +88,7 @@ OUTSIDE = {
 def band(row: Row, footprint_bytes: float) -> float:
     """How near the counted reads the prediction must be."""
     if row.op == "gemm":
-        return 0.20 if footprint_bytes > 2 * L2_BYTES else 0.20 if row.dtype == "fp8" else 0.15
+        return 0.20 if footprint_bytes > 2 * L2_BYTES else 0.15
     if row.op in ("rmsnorm", "layernorm", "softmax"):
         return 0.15
     if row.op == "attention" and row.causal:

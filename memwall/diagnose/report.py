@@ -10,8 +10,9 @@ from memwall.diagnose.checks import Check, Finding, checks, regime_of, steps
 from memwall.diagnose.reading import Export, Profile, read
 from memwall.errors import MemwallError, NotAvailable, UnknownName, UsageError, shown
 from memwall.hardware import Device
-from memwall.modelled import Modelled, Question, modelled
+from memwall.modelled import Modelled, modelled
 from memwall.reports.case import DEFAULT_DTYPE, DEFAULT_GPU
+from memwall.reports.modelled import question_of
 from memwall.reports.roofline import RooflineReport, roofline
 
 
@@ -186,5 +187,5 @@ def _predict(
     case = base.case
     if case is None:
         raise MemwallError("an operator has a case")
-    question = Question(case.op.name, case.dims, case.formats.precision, case.program, case.causal, case.impl)
+    question = question_of(case)
     return base, modelled(question, device)

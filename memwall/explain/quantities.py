@@ -17,6 +17,7 @@ from memwall.modelled import Question, attention_shape, gemm_product, generation
 from memwall.ops import registry
 from memwall.program import Program
 from memwall.reports.case import Case
+from memwall.reports.modelled import question_of
 
 TIMES = {"hbm": "T_mem", "matrix": "T_mat", "vector": "T_vec", "special": "T_sp"}
 
@@ -118,10 +119,10 @@ def _repeated(
     case: Case, symbols: Mapping[str, Any], values: Mapping[Any, float], device: Device
 ) -> Iterator[Derivation]:
     """What tiles and blocks ask for again, before any cache."""
-    question = Question(case.op.name, case.dims, case.formats.precision, case.program, case.causal, case.impl)
+    question = question_of(case)
     if case.op.name in ("gemm", "batched_gemm", "grouped_gemm"):
         product, _ = gemm_product(question)
-        tiling = tiles.Tiling()
+        tiling = tiles.library_tiling(product)
         rows, cols = dimension("tile_m"), dimension("tile_n")
         m, n, k = (symbols[name] for name in ("m", "n", "k"))
         count = symbols.get("batch", symbols.get("experts", 1))

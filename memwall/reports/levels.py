@@ -21,6 +21,7 @@ from memwall.errors import UsageError
 from memwall.hardware import Device
 from memwall.hierarchy import l2_bandwidth, shared_bandwidth
 from memwall.modelled import Modelled, Question, attention_shape, gemm_product, generation, modelled
+from memwall.reports.modelled import question_of
 from memwall.reports.roofline import RooflineReport, roofline
 
 WARP_ROWS = 64
@@ -97,7 +98,7 @@ def level_roofline(op: str | None = None, **options: Any) -> LevelsReport:
     case = base.case
     if case is None:
         raise UsageError("--levels needs an operator: bare bytes are of one level", "Try --op gemm --levels")
-    question = Question(case.op.name, case.dims, case.formats.precision, case.program, case.causal, case.impl)
+    question = question_of(case)
     model = modelled(question, base.device)
     return LevelsReport(base, model, _roofs(base, question, model))
 
@@ -128,7 +129,7 @@ def shared_bytes(question: Question, model: Modelled, device: Device) -> float:
     """Bytes through shared memory: what is stored into it, and what the matrix instructions read [B]."""
     if question.op in ("gemm", "gemv", "batched_gemm", "grouped_gemm"):
         product, count = gemm_product(question)
-        tiling = tiles.Tiling()
+        tiling = tiles.library_tiling(product)
         stored = tiles.no_reuse(product, tiling).read_bytes
         columns = tiling.tile_n if "wgmma" in device.features else WARP_ROWS
         a, b = product.operands

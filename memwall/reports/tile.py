@@ -112,7 +112,7 @@ def tile(
     question = Question(operator.name, dims, formats.precision, case.program)
     product, count = gemm_product(question)
     limit_bytes, units = limits(device)
-    tiling = Tiling.of(*tile) if tile else Tiling()
+    tiling = Tiling.of(*tile) if tile else tiles.library_tiling(product)
     _check(tiling)
     asked = cost(product, tiling, device, limit_bytes, count)
     choices = [cost(product, each, device, limit_bytes, count) for each in _choices(device, tiling.tile_k)]
