@@ -7,10 +7,13 @@ import shlex
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from memwall.cli import run
 from memwall.errors import UsageError
 from memwall.reports.generations import Generation, generations
+from memwall.traffic import loaded_keys
 
 SHAPE: dict[str, Any] = {"heads": 1, "head_dim": 128, "seq": 4096}
 
@@ -145,3 +148,18 @@ def test_mistakes_are_answered(command: str, code: int, capsys: pytest.CaptureFi
 def test_blocks_have_a_limit() -> None:
     with pytest.raises(UsageError, match="block-q"):
         generations(**SHAPE, block_q=5000)
+
+
+@given(st.integers(1, 300), st.integers(0, 300), st.integers(1, 70), st.integers(1, 70))
+def test_loaded_keys_block_by_block(seq_q: int, before: int, block_q: int, block_k: int) -> None:
+    """Each block of queries loads whole blocks of keys up to its last query, or all that there are."""
+    seq_kv = seq_q + before
+    total = 0
+    for first in range(0, seq_q, block_q):
+        last = before + min(seq_q, first + block_q)
+        total += min(seq_kv, -(-last // block_k) * block_k)
+    assert loaded_keys(seq_q, seq_kv, block_q, block_k, causal=True) == total
+
+
+def test_a_long_context_is_answered_at_once() -> None:
+    assert loaded_keys(10**15, 10**15, 128, 128, causal=True) == 128 * (7812500000000 * 7812500000001 // 2)
