@@ -75,13 +75,11 @@ ROWS = counted()
 # Counted once, and outside the band on that day: the waves of a long product come apart more, or less, than
 # the mean (a repeat of 16384^3 differed by 17 %), and long causal FA2 blocks do.
 OUTSIDE = {
-    "gemm-bf16-2048-57344-8192",
     "gemm-bf16-4096-57344-8192",
     "gemm-bf16-8192-57344-8192",
     "gemm-bf16-8192-8192-28672",
     "attention-bf16-fa2-causal-1-32-32-16384-16384-128",
     "attention-bf16-fa2-4-32-8-4096-4096-128",
-    "attention-bf16-fa2-1-64-8-32768-32768-128",
 }
 
 

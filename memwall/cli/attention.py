@@ -33,7 +33,7 @@ Examples:
   memwall attention --impl all --gpu h200 --heads 32 --head-dim 128 --seq 4096 --non-causal
 
 \b
-The last: FA2 reads 102.8 MB from memory, 100.7 of them compulsory; an H200 counts 104.6.
+The last: FA2 reads 103 MB from memory, 100.7 of them compulsory; an H200 counts 104.6.
 """
 
 
