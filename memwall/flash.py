@@ -115,10 +115,8 @@ def without_reuse(shape: Shape, blocks: Blocks) -> Traffic:
 
 
 def visited_keys(shape: Shape, blocks: Blocks) -> int:
-    """Keys that the query blocks of one head load, added up; a decode step's group shares one block."""
+    """Keys that the query blocks of one head load, added up."""
     q_blocks = _query_blocks(shape, blocks)
-    if shape.seq_q == 1:  # the group's queries are the rows of one block
-        return int(ceil_div(q_blocks * shape.kv_heads * shape.keys, shape.heads))
     if shape.window is not None and shape.window < shape.seq_kv:
         return q_blocks * min(shape.seq_kv, shape.window + blocks.block_q + blocks.block_kv)
     return int(loaded_keys(shape.seq_q, shape.seq_kv, blocks.block_q, blocks.block_kv, shape.causal))
@@ -136,8 +134,11 @@ def through_l2(shape: Shape, blocks: Blocks) -> Traffic:
 
     Blocks that stay on their unit and load by TMA walk along K and V in step with the neighbour's, at
     first; so an FA3-class kernel with blocks of 128 rows asks like one of up to 256. With a causal mask
-    neighbours differ in length, and blocks that load by themselves are not in step: all loads count.
+    neighbours differ in length, and blocks that load by themselves are not in step: all loads count. When
+    decoding, the queries that share a head of K and V are one block.
     """
+    if shape.seq_q == 1:  # the queries of a group are the rows of one block
+        return Traffic(shape.query_bytes + shape.cache_bytes, shape.output_bytes)
     full = without_reuse(shape, blocks)
     if blocks.loaded_by != "tma" or shape.causal or shape.seq_q <= blocks.block_q:
         return full

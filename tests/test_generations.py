@@ -118,7 +118,7 @@ def test_json_has_each_implementation(capsys: pytest.CaptureFixture[str]) -> Non
     shape = "--gpu h200 --heads 32 --head-dim 128 --seq 4096 --non-causal"
     assert run(f"attention --impl all --block-q 128 --block-kv 128 {shape} --json".split()) == 0
     document = json.loads(capsys.readouterr().out)
-    fa2, fa3 = (document["implementations"][name] for name in ("fa2", "fa3"))
+    fa2, fa3 = (document[name] for name in ("fa2", "fa3"))
     assert fa2["block_kv"] == 128
     assert fa2["dram_read_bytes"] == pytest.approx(104.6e6, rel=0.05)
     assert fa2["l2_counter_bytes"] == pytest.approx(2.79e9, rel=0.05)
@@ -163,3 +163,18 @@ def test_loaded_keys_block_by_block(seq_q: int, before: int, block_q: int, block
 
 def test_a_long_context_is_answered_at_once() -> None:
     assert loaded_keys(10**15, 10**15, 128, 128, causal=True) == 128 * (7812500000000 * 7812500000001 // 2)
+
+
+@pytest.mark.parametrize(("block_q", "total_bytes"), [(64, 697.9e9), (128, 354.3e9)])
+def test_no_reuse_of_a_whole_model(block_q: int, total_bytes: float) -> None:
+    """Llama 3 70B, 4096 tokens, no mask: worked out apart from this code, 80 layers of 64 query heads."""
+    report = generations("llama3-70b", seq=4096, causal=False, impl="fa2", block_q=block_q)
+    by_hand = 80 * 64 * (2 * 4096 * 128 * 2 + 4096 // block_q * 2 * 4096 * 128 * 2)
+    assert report.generations[0].no_reuse.total_bytes == by_hand
+    assert by_hand == pytest.approx(total_bytes, rel=0.001)
+
+
+def test_no_reuse_when_decoding_is_every_query_head_s_own_keys() -> None:
+    each = of("fa2", heads=64, kv_heads=8, seq=None, seq_q=1, seq_kv=4096)
+    assert each.no_reuse.read_bytes == 64 * (128 * 2 + 2 * 4096 * 128 * 2)
+    assert each.l2.read_bytes == each.compulsory.read_bytes == 64 * 128 * 2 + 8 * 2 * 4096 * 128 * 2

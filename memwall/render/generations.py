@@ -20,7 +20,7 @@ def record(report: GenerationsReport) -> Record:
     back = report.backward
     return {
         **shape_record(report.base),
-        "implementations": {each.impl: _generation_record(each) for each in report.generations},
+        **{each.impl: _generation_record(each) for each in report.generations},
         "backward": {
             "flops": back.matrix_flops,
             "flops_ratio": back.ratio,

@@ -138,7 +138,7 @@ def shared_bytes(question: Question, model: Modelled, device: Device) -> float:
     if question.op == "attention" and question.impl != "standard":
         shape = attention_shape(question)
         blocks = flash.blocks_of(generation(question.impl, device), shape)
-        loads = flash.without_reuse(shape, blocks).read_bytes
+        loads = flash.through_l2(shape, blocks._replace(loaded_by="load")).read_bytes
         groups = max(1.0, min(blocks.block_q, shape.seq_q) / WARP_ROWS)
         return float(loads * (1 + groups))
     return 0.0
