@@ -203,3 +203,21 @@ def test_other_mistakes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> N
 def test_every_format(path: str, form: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["diagnose", path, "--gpu", "h200", "--format", form]) == 0
     assert capsys.readouterr().out
+
+
+def test_the_roof_is_of_the_engine_that_worked() -> None:
+    """A softmax works on the lanes, a bf16 product on the matrix unit."""
+    report = diagnose(RAW)
+    softmax, product = one(report, "SoftMax"), one(report, "nvjet_sm90_tst_256x128")
+    assert (softmax.profile.engine, product.profile.engine) == ("lanes", "bf16")
+    assert softmax.peak_flops_per_s == 66.9e12
+    assert one(diagnose(RAW, dtype="fp8"), "nvjet_sm90_tst_256x128").peak_flops_per_s == 1978.9e12
+
+
+def test_an_operator_s_flops_place_a_kernel_without_counts() -> None:
+    """The details page counts no FLOPs: the operator's stand in."""
+    report = diagnose(DETAILS, gpu="h200", kernel="nvjet_sm90_tst_256x128", op="gemm", m=4096, n=4096, k=4096)
+    (product,) = report.kernels
+    assert product.profile.flops is None
+    assert product.achieved_flops_per_s == pytest.approx(2 * 4096**3 / 173.66e-6, rel=0.01)
+    assert product.intensity is not None

@@ -7,7 +7,15 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from memwall.diagnose.metrics import DEVICE, METRICS, RULES, SECTOR_BYTES, Metric, tensor_columns
+from memwall.diagnose.metrics import (
+    DEVICE,
+    METRICS,
+    RULES,
+    SECTOR_BYTES,
+    TENSOR_FLOPS,
+    Metric,
+    tensor_columns,
+)
 from memwall.errors import FileError, shown
 from memwall.units import GIGA, KILO, MEGA, TERA
 
@@ -34,6 +42,8 @@ class Profile(NamedTuple):
     flops_per_s: float | None = None
     """Where the profiler gives the rate alone."""
     by_rocprof: bool = False
+    engine: str | None = None
+    """Where most of the FLOPs were done: a format of the matrix unit, or `lanes`; None if not counted."""
 
     @property
     def missing(self) -> list[tuple[str, str]]:
@@ -125,8 +135,8 @@ def _raw(rows: Sequence[Mapping[str, str]]) -> Export:
             continue
         values = dict(_fields(row, units))
         device = next((row[name] for name in DEVICE if row.get(name)), None)
-        matrix = sum(_number(row[name]) or 0.0 for name in tensor)
-        profiles.append(_profile(row["Kernel Name"], device, values, matrix if tensor else None))
+        matrix = {name: _number(row[name]) or 0.0 for name in tensor}
+        profiles.append(_profile(row["Kernel Name"], device, values, matrix))
     described = ("ID", "Process", "Host", "Kernel", "Context", "Stream", "Block", "Grid", "Device", "CC")
     unknown = [
         name
@@ -165,7 +175,7 @@ def _details(rows: Sequence[Mapping[str, str]]) -> Export:
             unknown[name] = None
         elif value is not None:
             kernel[1][found.field] = _in_si(value, row["Metric Unit"] or "", found)
-    profiles = tuple(_profile(name, None, values, None) for name, values in kernels.values())
+    profiles = tuple(_profile(name, None, values, {}) for name, values in kernels.values())
     return Export("ncu details", profiles, tuple(unknown))
 
 
@@ -204,7 +214,9 @@ def _table(rows: Sequence[Mapping[str, str]]) -> Export:
     return Export("rocprof-compute", (profile,), tuple(unknown))
 
 
-def _profile(kernel: str, device: str | None, values: dict[str, float], matrix: float | None) -> Profile:
+def _profile(
+    kernel: str, device: str | None, values: dict[str, float], matrix: Mapping[str, float]
+) -> Profile:
     """With what follows from other counts: bytes of sectors, FLOPs of instructions."""
     if "l2_counter_bytes" not in values and "l2_sectors" in values:
         values["l2_counter_bytes"] = values["l2_sectors"] * SECTOR_BYTES
@@ -212,8 +224,13 @@ def _profile(kernel: str, device: str | None, values: dict[str, float], matrix: 
     if {"cycles", "fma_a_cycle"} <= values.keys():
         a_cycle = 2 * values["fma_a_cycle"] + values.get("add_a_cycle", 0) + values.get("mul_a_cycle", 0)
         lanes = a_cycle * values["cycles"]
-    counted = [each for each in (matrix, lanes) if each is not None]
-    return Profile(kernel, device, values, sum(counted) if counted else None)
+    if lanes is None and not matrix:
+        return Profile(kernel, device, values, None)
+    formats = {name.removeprefix(TENSOR_FLOPS).partition("_")[0]: flops for name, flops in matrix.items()}
+    by_engine = {**formats, "lanes": lanes or 0.0}
+    flops = sum(by_engine.values())
+    engine = max(by_engine, key=lambda name: by_engine[name]) if flops else None
+    return Profile(kernel, device, values, flops, engine=engine)
 
 
 def _number(text: str) -> float | None:

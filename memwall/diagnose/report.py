@@ -22,7 +22,14 @@ class Diagnosis(NamedTuple):
     profile: Profile
     device: Device
     peak_flops_per_s: float | None
-    """Of the format asked for; None if the device has none."""
+    """Of the format asked for, else of the engine that did most; None if the device has none."""
+    op_flops: float | None = None
+    """Of the operator, if this is its only kernel."""
+
+    @property
+    def flops(self) -> float | None:
+        """As counted, else as the operator has it."""
+        return self.profile.flops if self.profile.flops is not None else self.op_flops
 
     @property
     def time_s(self) -> float | None:
@@ -41,16 +48,16 @@ class Diagnosis(NamedTuple):
     @property
     def intensity(self) -> float | None:
         """FLOPs a byte of main memory."""
-        if self.profile.flops and self.dram_bytes:
-            return self.profile.flops / self.dram_bytes
+        if self.flops and self.dram_bytes:
+            return self.flops / self.dram_bytes
         rate, moved = self.achieved_flops_per_s, self.achieved_bytes_per_s
         return rate / moved if rate and moved else None
 
     @property
     def achieved_flops_per_s(self) -> float | None:
         """FLOPs / time."""
-        if self.profile.flops and self.time_s:
-            return self.profile.flops / self.time_s
+        if self.flops and self.time_s:
+            return self.flops / self.time_s
         return self.profile.flops_per_s
 
     @property
@@ -145,12 +152,11 @@ def diagnose(
         names = ", ".join(dict.fromkeys(shown(p.kernel) for p in export.profiles[:5]))
         raise UsageError(f"no kernel has '{shown(kernel)}' in its name", f"There are: {names}")
     device, defaults = _device(gpu, profiles[0].device, changes)
-    used = dtype or DEFAULT_DTYPE
-    peak = _peak(device, used)
-    if dtype is None:
-        defaults = (*defaults, f"dtype {used}")
-    predicted = _predict(op, device, used, options)
-    kernels = tuple(Diagnosis(profile, device, peak) for profile in profiles)
+    predicted = _predict(op, device, dtype or DEFAULT_DTYPE, options)
+    alone = float(predicted[0].flops) if predicted and len(profiles) == 1 else None
+    kernels = tuple(Diagnosis(each, device, _peak(device, dtype, each.engine), alone) for each in profiles)
+    if dtype is None and any(each.profile.engine is None for each in kernels):
+        defaults = (*defaults, f"dtype {DEFAULT_DTYPE}")
     return DiagnoseReport(export, device, kernels, predicted, defaults)
 
 
@@ -168,9 +174,13 @@ def _device(
     return hardware.load(DEFAULT_GPU, changes), (f"GPU {DEFAULT_GPU}",)
 
 
-def _peak(device: Device, dtype: str) -> float | None:
+def _peak(device: Device, dtype: str | None, engine: str | None) -> float | None:
+    """The peak of the format asked for; else of what the kernel used; else of the default format."""
+    if dtype is None and engine == "lanes":
+        return device.vector_peak.value if device.vector_peak else None
+    used = dtype or (engine if engine in device.dtypes() else DEFAULT_DTYPE)
     try:
-        return float(device.peak(dtype).rate.value)
+        return float(device.peak(used).rate.value)
     except NotAvailable:
         return None
 

@@ -57,7 +57,8 @@ def _kernel_record(each: Diagnosis) -> Record:
         "kernel": each.profile.kernel,
         "time_s": each.time_s,
         "regime": each.regime,
-        "flops": each.profile.flops,
+        "flops": each.flops,
+        "engine": each.profile.engine,
         "dram_read_bytes": values.get("dram_read_bytes"),
         "dram_written_bytes": values.get("dram_written_bytes"),
         "dram_bytes": each.dram_bytes,
@@ -143,7 +144,7 @@ def _predicted_table(report: DiagnoseReport) -> Table:
 
 
 def _flops(report: DiagnoseReport) -> float | None:
-    found = [each.profile.flops for each in report.kernels]
+    found = [each.flops for each in report.kernels]
     return None if any(value is None for value in found) else sum(value or 0.0 for value in found)
 
 
