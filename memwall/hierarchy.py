@@ -27,6 +27,8 @@ OPERANDS, OPERAND_BYTES = 3, 4
 class Level(NamedTuple):
     """One level of the hierarchy."""
 
+    limit: str
+    """registers, smem, l2, cache (on the memory's side), hbm, host or nvme."""
     name: str
     scope: str
     """Who shares it."""
@@ -80,7 +82,9 @@ def _registers(device: Device) -> Level | None:
     if peak:
         moved = peak.value / 2 * OPERANDS * OPERAND_BYTES
         bandwidth = peak.computed(moved, (peak,), "derived: three operands of 4 B for each FMA")
-    return _on_unit(device, "registers", "a thread", "registers_kib", bandwidth, "register_cycles")
+    return _on_unit(
+        device, "registers", "registers", "a thread", "registers_kib", bandwidth, "register_cycles"
+    )
 
 
 def _shared(device: Device) -> Level | None:
@@ -89,18 +93,18 @@ def _shared(device: Device) -> Level | None:
         return None
     name = "L1 and shared memory" if key == "l1_and_shared_kib" else "shared memory"
     return _on_unit(
-        device, name, "a block (shared), a unit (L1)", key, shared_bandwidth(device), "shared_cycles"
+        device, "smem", name, "a block (shared), a unit (L1)", key, shared_bandwidth(device), "shared_cycles"
     )
 
 
 def _on_unit(
-    device: Device, name: str, scope: str, key: str, bandwidth: Constant | None, latency: str
+    device: Device, limit: str, name: str, scope: str, key: str, bandwidth: Constant | None, latency: str
 ) -> Level:
     each = device.constant("unit", key)
     count = device.constant("unit", "count", scale=1)
     size = each.computed(each.value * count.value, (each, count), f"{count.value:g} units")
     cycles, seconds, source = _latency(device, latency)
-    return Level(name, scope, size, each.value, bandwidth, cycles, seconds, None, source)
+    return Level(limit, name, scope, size, each.value, bandwidth, cycles, seconds, None, source)
 
 
 def _l2(device: Device) -> Level | None:
@@ -111,6 +115,7 @@ def _l2(device: Device) -> Level | None:
     cycles, seconds, source = _latency(device, "l2_near_cycles")
     far = device.group("latency").get("l2_far_cycles")
     return Level(
+        "l2",
         "L2",
         "all units",
         device.constant("l2", key),
@@ -134,7 +139,9 @@ def _memory_side(device: Device) -> Level | None:
     )
     cycles, seconds, source = _latency(device, "memory_side_cache_cycles")
     size = device.constant("memory_side_cache", "capacity_mib")
-    return Level(str(cache["kind"]), "all units", size, None, bandwidth, cycles, seconds, None, source)
+    return Level(
+        "cache", str(cache["kind"]), "all units", size, None, bandwidth, cycles, seconds, None, source
+    )
 
 
 def _memory(device: Device) -> Level:
@@ -144,7 +151,7 @@ def _memory(device: Device) -> Level:
         size = None
     cycles, seconds, source = _latency(device, "memory_cycles")
     kind = str(device.data["memory"]["type"])
-    return Level(kind, "the device", size, None, device.bandwidth, cycles, seconds, None, source)
+    return Level("hbm", kind, "the device", size, None, device.bandwidth, cycles, seconds, None, source)
 
 
 def _host(device: Device) -> Level:
@@ -161,7 +168,7 @@ def _host(device: Device) -> Level:
         rate = link["gb_per_s_per_direction"] * GIGA
         bandwidth = Constant(f"links.{name}.gb_per_s_per_direction", rate, kind, source[kind], "one way")
     size = Constant("host.capacity", 2 * TERA, "assumed", "a server of 2 TB; the node's own", "typical")
-    return Level("host memory", "the node", size, None, bandwidth, None, None)
+    return Level("host", "host memory", "the node", size, None, bandwidth, None, None)
 
 
 def _nvme() -> Level:
@@ -172,7 +179,7 @@ def _nvme() -> Level:
     )
     latency = 60 / MEGA
     source = Constant("nvme.latency", latency, "recalled", "datasheets of PCIe 5.0 x4 drives")
-    return Level("NVMe", "the node", size, None, bandwidth, None, latency, None, source)
+    return Level("nvme", "NVMe", "the node", size, None, bandwidth, None, latency, None, source)
 
 
 def _latency(device: Device, key: str) -> tuple[float | None, float | None, Constant | None]:

@@ -63,6 +63,8 @@ def test_levels_grow_and_slow_down_outwards(gpu: str) -> None:
 def test_json_has_a_source_for_each_number(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(shlex.split("hierarchy --gpu h200 --json")) == 0
     document = json.loads(capsys.readouterr().out)
+    words = ["registers", "smem", "l2", "hbm", "host", "nvme"]
+    assert [each["level"] for each in document["levels"]] == words
     for each in document["levels"]:
         named = {source["of"] for source in each["sources"]}
         assert ("bandwidth" in named) == (each["bandwidth_bytes_per_s"] is not None)

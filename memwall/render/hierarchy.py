@@ -53,7 +53,8 @@ def compare_page(rows: Sequence[Row]) -> Page:
 
 def _level_record(level: Level) -> Record:
     return {
-        "level": level.name,
+        "level": level.limit,
+        "name": level.name,
         "scope": level.scope,
         "size_bytes": _value(level.size),
         "per_unit_bytes": level.per_unit_bytes,
