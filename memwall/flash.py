@@ -14,7 +14,7 @@ from __future__ import annotations
 from math import gcd
 from typing import NamedTuple
 
-from memwall.maths import ceil_div, minimum
+from memwall.maths import Count, ceil_div, minimum
 from memwall.ops.attention import needed_keys
 from memwall.retention import L2
 from memwall.traffic import STATISTIC_BYTES, Traffic, flash1, loaded_keys
@@ -188,11 +188,16 @@ def through_dram(shape: Shape, blocks: Blocks, units: int, l2: L2) -> Traffic:
     >>> [round(through_dram(shape, blocks_of(i, shape), 132, cache).read_bytes / 1e6) for i in ("fa2", "fa3")]
     [103, 101]
     """
-    again = _again(shape, blocks, units, l2)
-    return Traffic(shape.query_bytes + shape.cache_bytes * (1 + again), shape.output_bytes)
+    again = read_again(shape, blocks, units, l2)
+    return Traffic(dram_reads(shape.query_bytes, shape.cache_bytes, again), shape.output_bytes)
 
 
-def _again(shape: Shape, blocks: Blocks, units: int, l2: L2) -> float:
+def dram_reads(queries: Count, cache: Count, again: Count) -> Count:
+    """Bytes from main memory: Q + K, V (1 + again)."""
+    return queries + cache * (1 + again)
+
+
+def read_again(shape: Shape, blocks: Blocks, units: int, l2: L2) -> float:
     """How often K and V come from main memory after the first time."""
     q_blocks = _query_blocks(shape, blocks)
     at_once = units * blocks.per_unit

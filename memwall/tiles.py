@@ -14,7 +14,7 @@ from __future__ import annotations
 from math import exp, gcd
 from typing import NamedTuple
 
-from memwall.maths import ceil_div
+from memwall.maths import Count, ceil_div, minimum
 from memwall.retention import L2
 from memwall.traffic import Traffic
 from memwall.units import MEGA
@@ -119,15 +119,44 @@ def with_l2(product: Product, tiling: Tiling, units: int, l2: L2, places: float)
     147
     """
     a, b = product.operands
+    worst = no_reuse(product, tiling).read_bytes
+    again = read_again(product, tiling, units, l2, places)
+    return Traffic(dram_reads(a, b, worst, *again), product.written_bytes)
+
+
+class ReadAgain(NamedTuple):
+    """How far a product's reads go beyond each operand once."""
+
+    a_again: float
+    """How often the panels of a come from main memory after the first time."""
+    b_again: float
+    apart: float
+    """The share of the way to no reuse that blocks out of step have gone."""
+
+
+def dram_reads(a: Count, b: Count, worst: Count, a_again: Count, b_again: Count, apart: Count) -> Count:
+    """Bytes from main memory: R + (worst - R) apart,  R = min(worst, a (1 + a_again) + b (1 + b_again)).
+
+    Args:
+        a: bytes of a.
+        b: bytes of b.
+        worst: bytes without reuse.
+        a_again: as in `ReadAgain`, like the others.
+        b_again: of b.
+        apart: of the way to `worst`.
+    """
+    in_step = minimum(worst, a * (1 + a_again) + b * (1 + b_again))
+    return in_step + (worst - in_step) * apart
+
+
+def read_again(product: Product, tiling: Tiling, units: int, l2: L2, places: float) -> ReadAgain:
+    """How often panels come again, and how far the blocks come apart; arguments as `with_l2`."""
     waves = tiling.tiles(product) / units
     if waves <= 1:
-        return Traffic(a + b, product.written_bytes)
-    a_again, b_again = _again(product, tiling, units, l2, places, waves)
-    worst = no_reuse(product, tiling).read_bytes
-    in_step = min(worst, a * (1 + a_again) + b * (1 + b_again))
+        return ReadAgain(0.0, 0.0, 0.0)
     walked = waves * product.k * product.a_bytes * tiling.share_of_plain
     apart = 1 - exp(-walked / DRIFT_BYTES)
-    return Traffic(in_step + (worst - in_step) * apart, product.written_bytes)
+    return ReadAgain(*_again(product, tiling, units, l2, places, waves), apart)
 
 
 def _again(

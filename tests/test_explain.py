@@ -15,6 +15,7 @@ from memwall.cli import run
 from memwall.errors import UsageError
 from memwall.explain.report import Explanation, Line, explain, source_of
 from memwall.ops import registry
+from memwall.reports.modelled import modelled_case
 
 OPS = sorted(registry.ops())
 
@@ -147,3 +148,20 @@ def test_without_sympy_it_says_what_to_install(
 def test_bare_counts_are_no_operator() -> None:
     with pytest.raises(UsageError):
         explain("")
+
+
+@pytest.mark.parametrize("gpu", ["a100", "h200", "rtx-4090"])
+@pytest.mark.parametrize(
+    ("op", "shape"),
+    [
+        ("gemm", {"m": 4096, "n": 8192, "k": 4096}),
+        ("grouped_gemm", {"experts": 8, "m": 512, "n": 4096, "k": 4096}),
+        ("attention", {"heads": 32, "kv_heads": 8, "head_dim": 128, "seq": 16384}),
+    ],
+)
+def test_the_modelled_reads_are_what_is_modelled(op: str, shape: dict[str, Any], gpu: str) -> None:
+    explanation = explain(op, gpu=gpu, **shape)
+    case = explanation.base.case
+    assert case is not None
+    expected = modelled_case(case, explanation.device).dram.read_bytes
+    assert line(explanation, "reads of main memory, modelled").value == pytest.approx(expected)

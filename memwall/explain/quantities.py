@@ -3,58 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
 import sympy
 
-from memwall import tiles, traffic
 from memwall.bound import terms_of
-from memwall.explain.printing import latex, plain, with_numbers
-from memwall.explain.symbols import SymbolicDevice, dimension, dimensions, rate
-from memwall.flash import blocks_of
+from memwall.explain.derivation import Derivation
+from memwall.explain.reads import reads
+from memwall.explain.symbols import SymbolicDevice, dimensions, rate
 from memwall.hardware import Device
-from memwall.modelled import Question, attention_shape, gemm_product, generation
 from memwall.ops import registry
 from memwall.program import Program
 from memwall.reports.case import Case
-from memwall.reports.modelled import question_of
 
 TIMES = {"hbm": "T_mem", "matrix": "T_mat", "vector": "T_vec", "special": "T_sp"}
-
-
-class Derivation(NamedTuple):
-    """One quantity: its formula, the numbers in it, and the result."""
-
-    quantity: str
-    symbol: str
-    expression: Any
-    """In symbols."""
-    values: Mapping[Any, float]
-    """What each symbol stands for."""
-    unit: str
-    assumption: str
-    source: str
-
-    @property
-    def value(self) -> float | int:
-        """The result; a whole number stays one."""
-        result = sympy.sympify(self.expression).subs(self.values)
-        return int(result) if result.is_Integer else float(result)
-
-    @property
-    def formula(self) -> str:
-        """The formula on one line."""
-        return plain(self.expression)
-
-    @property
-    def latex(self) -> str:
-        """The formula as LaTeX."""
-        return latex(self.expression)
-
-    @property
-    def substitution(self) -> str:
-        """The formula with the numbers in it."""
-        return with_numbers(self.expression, self.values)
 
 
 def derivations(case: Case, device: Device, source: str) -> tuple[Derivation, ...]:
@@ -70,7 +32,7 @@ def derivations(case: Case, device: Device, source: str) -> tuple[Derivation, ..
     dims: dict[str, Any] = dict(symbols)
     program = registry.build(case.op, dims, case.formats.precision, case.causal, case.impl)
     found = [*_tensors(program, values, source), *_work(program, values, source)]
-    found += _repeated(case, symbols, values, device)
+    found += reads(case, symbols, values, device)
     return (*found, *_times(program, values, device))
 
 
@@ -112,53 +74,6 @@ def _work(program: Program, values: Mapping[Any, float], source: str) -> Iterato
     yield Derivation(
         "arithmetic intensity", "I", intensity, values, "FLOP/B", "FLOPs of the operator's kind / traffic",
         "Williams, Waterman and Patterson 2009",
-    )  # fmt: skip
-
-
-def _repeated(
-    case: Case, symbols: Mapping[str, Any], values: Mapping[Any, float], device: Device
-) -> Iterator[Derivation]:
-    """What tiles and blocks ask for again, before any cache."""
-    question = question_of(case)
-    if case.op.name in ("gemm", "batched_gemm", "grouped_gemm"):
-        product, _ = gemm_product(question)
-        tiling = tiles.library_tiling(product)
-        rows, cols = dimension("tile_m"), dimension("tile_n")
-        m, n, k = (symbols[name] for name in ("m", "n", "k"))
-        count = symbols.get("batch", symbols.get("experts", 1))
-        size = sympy.nsimplify(product.a_bytes)
-        expression = traffic.tiled_gemm(m, n, k, rows, cols, size, 0).read_bytes * count
-        with_tile = {**values, rows: tiling.tile_m, cols: tiling.tile_n}
-        yield Derivation(
-            "reads of tiles, no cache", "Q_t", expression, with_tile, "B",
-            f"each tile of {tiling.tile_m} x {tiling.tile_n} loads its own rows and columns; b stored like a",
-            "memwall.traffic.tiled_gemm",
-        )  # fmt: skip
-    if (
-        case.op.name == "attention"
-        and not case.causal
-        and case.impl != "standard"
-        and "window" not in symbols
-    ):
-        yield _flash_reads(question, symbols, values, device)
-
-
-def _flash_reads(
-    question: Question, symbols: Mapping[str, Any], values: Mapping[Any, float], device: Device
-) -> Derivation:
-    shape = attention_shape(question)
-    blocks = blocks_of(generation(question.impl, device), shape)
-    block_q, block_k = dimension("B_r"), dimension("B_c")
-    head = traffic.flash2(
-        symbols["seq_q"], symbols["seq_kv"], symbols["head_dim"], symbols["head_dim_v"], block_q, block_k,
-        sympy.nsimplify(shape.q_bytes), causal=False,
-    )  # fmt: skip
-    expression = head.read_bytes * symbols["batch"] * symbols["heads"]
-    with_blocks = {**values, block_q: blocks.block_q, block_k: blocks.block_kv}
-    return Derivation(
-        "reads of blocks, no reuse", "Q_b", expression, with_blocks, "B",
-        f"each block of {blocks.block_q} queries of each head loads its own K and V",
-        "Dao 2023, arXiv:2307.08691, algorithm 1",
     )  # fmt: skip
 
 
