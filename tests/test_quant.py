@@ -181,3 +181,10 @@ def test_a_step_of_an_encoder_s_decoder_streams_as_the_pass_does() -> None:
     decoder = 6 * (4 * 512 * 512 + 2 * 512 * 512 + 2 * 512 * 2048) + 32128 * 512 + 19 * 512
     large = quant(model, context=1, source_tokens=1, batch=65536).rows["bf16"].step
     assert large.work.matrix_flops == {"bf16": 2 * 65536 * decoder}
+
+
+def test_a_checkpoint_that_computes_narrow_is_not_called_widened() -> None:
+    report = quant("qwen3-32b-fp8", gpu="h100", context=4096)
+    assert report.rows["own"].engine == "fp8"
+    assert report.rows["own"].native
+    assert not quant("qwen3-32b-fp8", gpu="a100", context=4096).rows["own"].native

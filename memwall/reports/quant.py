@@ -48,7 +48,7 @@ class Row(NamedTuple):
     @property
     def native(self) -> bool:
         """Whether the device computes in the format itself."""
-        return self.engine is not None and self.engine == self.storage.linear.engine
+        return self.engine is not None and self.engine in (self.storage.linear.engine, self.storage.compute)
 
 
 class QuantReport(NamedTuple):
