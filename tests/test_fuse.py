@@ -26,6 +26,11 @@ def test_residual_and_norm_by_hand() -> None:
     assert report.best.fusion.vanishing == ()  # the sum is still written
 
 
+@pytest.mark.parametrize("name", ["residual+norm", "Residual_Norm", " residual-norm "])
+def test_names_in_other_spellings(name: str) -> None:
+    assert fuse(name, tokens=4, hidden=8).chain.name == "residual-norm"
+
+
 def test_a_chain_that_keeps_nothing() -> None:
     report = fuse("add,rmsnorm", tokens=T, hidden=H)
     assert report.best.traffic_bytes == 3 * X + 2 * H

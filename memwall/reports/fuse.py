@@ -112,7 +112,7 @@ def fuse(
     device = device_of(gpu, changes)
     formats = Formats.named(dtype, weight_dtype)
     precision = formats.precision
-    name = steps.strip().lower()
+    name = steps.strip().lower().replace("+", "-").replace("_", "-")
     if kv_width is not None and name != "qkv":
         raise UsageError("--kv-width belongs to qkv", "Try memwall fuse qkv")
     out = width or (4 * hidden if name == "mlp" else hidden)
