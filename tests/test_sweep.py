@@ -101,12 +101,8 @@ def test_a_range_is_not_made_before_it_is_used() -> None:
 )
 def test_blocks_are_every_combination_once_and_in_order(lengths: list[int], most: int, shards: int) -> None:
     axes = tuple(parse_axis(f"1:{n}", f"d{i}", "--d") for i, n in enumerate(lengths))
-    grid = Grid({"gpu": ("a", "b")}, axes)
-    before, grids.BLOCK_POINTS = grids.BLOCK_POINTS, most
-    try:
-        blocks = [grid.block(i) for shard in range(shards) for i in grid.shard(shard + 1, shards)]
-    finally:
-        grids.BLOCK_POINTS = before
+    grid = Grid({"gpu": ("a", "b")}, axes, most)
+    blocks = [grid.block(i) for shard in range(shards) for i in grid.shard(shard + 1, shards)]
     found = []
     for block in blocks:
         assert block.points <= max(most, 1)

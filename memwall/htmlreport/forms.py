@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from memwall.bound import terms
+from memwall.bound import busy_terms
 from memwall.errors import NotAvailable
 from memwall.hardware import Device
 from memwall.htmlreport.trace import Array, Region, Tape, Traced, name, needed, regions, script
@@ -128,7 +128,7 @@ def forms_of(
 
 
 def _limits(work: Work, device: Device) -> tuple[tuple[str, Any], ...]:
-    return tuple((term.limit, term.time_s) for term in terms(work, device))
+    return tuple((term.limit, term.time_s) for term in busy_terms(work, device))
 
 
 def _samples(most_batch: int, longest: int) -> Mapping[str, Array]:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from memwall import hardware
-from memwall.bound import REGIMES, terms
+from memwall.bound import REGIMES, busy_terms
 from memwall.hardware import Device
 from memwall.ops import registry
 from memwall.program import Work
@@ -76,7 +76,7 @@ def bounded(work: Work, device: Device) -> dict[str, Any]:
 
 def slowest(work: Work, device: Device) -> tuple[Array, Array]:
     """The bound's time [s] and the number of its limit at each point; of equals the first, as in `bound`."""
-    first, *others = terms(work, device)
+    first, *others = busy_terms(work, device)
     time_s = np.asarray(first.time_s)
     limited_by: Array = np.int8(LIMITS.index(first.limit))  # type: ignore[assignment]
     for term in others:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from memwall import hardware
-from memwall.bound import terms
+from memwall.bound import busy_terms
 from memwall.errors import NotAvailable
 from memwall.hardware import Device
 from memwall.memory.budget import total_memory
@@ -104,7 +104,7 @@ def setting_at(
 
 def _time_s(launch: Launch, device: Device) -> Array:
     """The bound of one launch [s]."""
-    times = [np.asarray(term.time_s) for term in terms(kernel_work(launch.kernel), device)]
+    times = [np.asarray(term.time_s) for term in busy_terms(kernel_work(launch.kernel), device)]
     longest = times[0]
     for time_s in times[1:]:
         longest = np.maximum(longest, time_s)
