@@ -15,7 +15,7 @@ import pytest
 import memwall
 from memwall.cli import run
 from memwall.errors import FileError, UsageError
-from memwall.plot import roofline
+from memwall.plot import accuracy, hierarchy, roofline
 from memwall.plot.figure import Figure, decades, evenly
 from memwall.plot.labels import Area, Wish, place
 from memwall.plot.layout import layout
@@ -24,6 +24,8 @@ from memwall.plot.ops import parse_op
 from memwall.plot.scene import Scene, Shape, Text
 from memwall.plot.svg import DARK, DARK_PALETTE, LIGHT, PALETTE, svg
 from memwall.plot.terminal import render
+from memwall.reports.accuracy import accuracy as accuracy_report
+from memwall.reports.hierarchy import hierarchy as hierarchy_report
 
 FOLDER = Path(__file__).with_name("golden_svg")
 UPDATE = bool(os.environ.get("MEMWALL_UPDATE_GOLDEN"))
@@ -42,6 +44,7 @@ GOLDEN = {
     "traffic": "traffic --model llama3-70b",
     "decode": "decode --model llama3-8b --gpu h200",
     "memory": "memory --model llama3-70b --gpu h100,b200 --batch 16 --context 8192",
+    "hierarchy": "hierarchy --gpu a100,h200",
 }
 
 
@@ -150,18 +153,28 @@ def test_a_measured_run_stands_below_its_prediction() -> None:
 
 def test_a_table_of_times_is_read(tmp_path: Path) -> None:
     path = tmp_path / "mine.csv"
-    path.write_text(
-        "op,m,n,k,time_us,backend\ngemm,4096.0,4096,4096,200,mine\nnothing,1,1,1,5,x\ngemm,1,1,1,,x\n"
-    )
+    path.write_text("op,dtype,m,n,k,time_us\ngemm,bf16,4096.0,4096,4096,200\nnothing,bf16,1,1,1,5\n")
     h100 = memwall.gpu("h100")
     (found,) = runs(str(path), [h100], [])
-    assert (found.name, found.time_s) == ("mine", 200e-6)
+    assert found.time_s == pytest.approx(200e-6)
     assert found.flops_per_s == pytest.approx(2 * 4096**3 / 200e-6)
-    (tmp_path / "empty.csv").write_text("op,m\ngemm,1\n")
-    with pytest.raises(FileError, match="no column time_s"):
-        runs(str(tmp_path / "empty.csv"), [h100], [])
-    with pytest.raises(FileError, match="No such file"):
+    with pytest.raises(FileError, match="nowhere"):
         runs(str(tmp_path / "nowhere.csv"), [h100], [])
+
+
+def test_the_points_of_accuracy_are_the_rows_with_a_prediction() -> None:
+    found = accuracy.agreement()
+    report = accuracy_report()
+    assert len(found.every) == report.total.rows
+    picture = accuracy.figure(found)
+    assert f"{100 * report.total.within_25:.1f} %" in picture.subtitle
+    for points in found.bounds.values():
+        assert all(bound <= 1.02 * measured for measured, bound in points)
+
+
+def test_the_hierarchy_has_each_level_whose_size_and_bandwidth_are_known() -> None:
+    picture = hierarchy.figure([hierarchy_report("h200")])
+    assert [dot.label for dot in picture.dots][:3] == ["registers", "L1 and shared memory", "L2"]
 
 
 def test_ticks_are_round_numbers_within_the_axis() -> None:

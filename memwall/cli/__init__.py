@@ -48,7 +48,7 @@ COMMANDS = {
     "quant": "Weights in each format: bytes with scales, fit, and the bound of a decode step.",
     "train-memory": "Training: parameters, gradients, optimizer and activations on each GPU.",
     "sweep": "Thousands of rooflines or steps at once, over ranges, to a table or a file.",
-    "plot": "Pictures: rooflines, traffic, decode and memory, as SVG or in the terminal.",
+    "plot": "Pictures: rooflines, traffic, decode, memory and more, as SVG or in the terminal.",
     "report": "One page with summary, roofline, kernels, memory, and sliders computed in it.",
     "predict": "A table of kernels in, each with its bound and its estimate out.",
     "accuracy": "How far the estimates are from measured times, and what that rests on.",

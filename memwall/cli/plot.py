@@ -1,12 +1,9 @@
-"""memwall plot roofline | traffic | decode | memory."""
+"""memwall plot roofline | traffic | decode | memory | accuracy | hierarchy."""
 
 from __future__ import annotations
 
-import os
-import shutil
-import sys
-from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from collections.abc import Sequence
+from typing import Any
 
 import click
 
@@ -14,6 +11,7 @@ from memwall import hardware
 from memwall.cli.models import load_model
 from memwall.cli.options import (
     ATTENTION_DIMS,
+    GPU,
     MODEL,
     Format,
     causal_option,
@@ -22,15 +20,11 @@ from memwall.cli.options import (
     set_option,
     shape_options,
 )
-from memwall.cli.output import Output, write, write_bytes
+from memwall.cli.pictures import picture_options, show
 from memwall.errors import UsageError, shown
 from memwall.hardware import Device
-from memwall.plot.figure import Picture
 from memwall.reports.case import DEFAULT_DTYPE
 
-F = TypeVar("F", bound=Callable[..., Any])
-
-FORMATS = {".svg": "svg", ".png": "png", ".pdf": "pdf", ".txt": "text"}
 LENGTHS = "256:131072:log2"
 BATCHES, CONTEXTS = "1:512:log2", "1024,8192,32768,131072"
 
@@ -72,22 +66,22 @@ Examples:
 """
 
 
-def picture_options(command: F) -> F:
-    """-o, --format and --size."""
-    for option in (
-        click.option("--size", default="820x560", show_default=True, help="pixels, e.g. 390x520 for a phone"),
-        click.option(
-            "--format", "form", type=click.Choice([*FORMATS.values()]), help="default: by the ending"
-        ),
-        click.option("-o", "--output", metavar="FILE", help="write .svg, .png or .pdf; - is stdout"),
-    ):
-        command = option(command)
-    return command
+HIERARCHY_EPILOG = """\b
+Examples:
+  memwall plot hierarchy --gpu h200 -o hierarchy.svg
+  memwall plot hierarchy --gpu a100,h100,b200
+"""
+
+ACCURACY_EPILOG = """\b
+Examples:
+  memwall plot accuracy -o accuracy.svg
+  memwall plot accuracy --bound -o bounds.svg
+"""
 
 
 @click.group("plot", epilog=EPILOG, context_settings={"help_option_names": ["-h", "--help"]})
 def command() -> None:
-    """Pictures: rooflines, traffic, decode and memory, as SVG or in the terminal."""
+    """Pictures: rooflines, traffic, decode, memory and more, as SVG or in the terminal."""
 
 
 @command.command("roofline", epilog=ROOFLINE_EPILOG)
@@ -96,7 +90,7 @@ def command() -> None:
     "--op", "ops", multiple=True, help="an operator, its dimensions after a colon: gemm:m=8,n=4096,k=4096"
 )
 @click.option("--dtype", help="formats whose roofs are drawn, a,b,c; the first is the operators'")
-@click.option("--measured", metavar="FILE|GPU", help="runs beside predictions: a verify record or a CSV")
+@click.option("--measured", metavar="FILE|GPU", help="runs beside predictions: a verify record or a table")
 @set_option
 @picture_options
 def plot_roofline(
@@ -118,7 +112,7 @@ def plot_roofline(
         click.echo(f"warning: {shown(measured, 120)} has no run of these operators on {names}", err=True)
     if not ops:
         reports = list({id(run.report.case): run.report for run in found}.values())
-    return _show(view.figure(devices, reports, found, dtypes), target)
+    return show(view.figure(devices, reports, found, dtypes), target)
 
 
 @command.command("traffic", epilog=TRAFFIC_EPILOG)
@@ -145,7 +139,7 @@ def plot_traffic(
         raise UsageError("whose attention: --model, or --heads and --head-dim", "Try --model llama3-70b")
     reports = [attention(loaded, gpu=device, dtype=dtype, causal=causal, seq=n, **shape) for n in values]
     named = " ".join(f"{name.replace('_', '-')} {size}" for name, size in shape.items())
-    return _show(view.figure(reports, values, loaded.title if loaded else named), target)
+    return show(view.figure(reports, values, loaded.title if loaded else named), target)
 
 
 @command.command("decode", epilog=DECODE_EPILOG)
@@ -180,7 +174,7 @@ def plot_decode(
         each: [step(loaded, gpu=device, phase="decode", batch=b, context=each, **formats) for b in batches]
         for each in contexts
     }
-    return _show(view.figure(reports, batches), {"output": output, "form": form, "size": size})
+    return show(view.figure(reports, batches), {"output": output, "form": form, "size": size})
 
 
 @command.command("memory", epilog=MEMORY_EPILOG)
@@ -200,7 +194,31 @@ def plot_memory(model: str, gpu: str | None, output: Any, form: Any, size: Any, 
     loaded = load_model(model)
     devices = [hardware.load(name) for name in named_gpus(gpu)]
     reports = [capacity(loaded, gpu=device, **options) for device in devices]
-    return _show(view.figure(reports), {"output": output, "form": form, "size": size})
+    return show(view.figure(reports), {"output": output, "form": form, "size": size})
+
+
+@command.command("hierarchy", epilog=HIERARCHY_EPILOG)
+@gpu_option
+@picture_options
+def plot_hierarchy(gpu: str | None, **target: Any) -> int:
+    """Size and bandwidth of every level of memory, of one GPU or several."""
+    from memwall.plot import hierarchy as view
+    from memwall.reports.hierarchy import hierarchy
+
+    reports = [hierarchy(hardware.load(name)) for name in named_gpus(gpu)]
+    return show(view.figure(reports), target)
+
+
+@command.command("accuracy", epilog=ACCURACY_EPILOG)
+@click.option("--data", metavar="DIR", help="measured tables of your own; default: those that memwall ships")
+@click.option("--gpu", type=GPU, help="the GPU of tables that name none")
+@click.option("--bound", is_flag=True, help="bounds instead of estimates: no point may be above the line")
+@picture_options
+def plot_accuracy(data: str | None, gpu: str | None, bound: bool, **target: Any) -> int:
+    """Estimated against measured time, a point a row."""
+    from memwall.plot import accuracy as view
+
+    return show(view.figure(view.agreement(data, gpu), bound=bound), target)
 
 
 def _one(gpu: str | None, changes: Any = None) -> Device:
@@ -225,50 +243,3 @@ def _values(text: str, flag: str) -> list[int]:
 
 
 MOST_VALUES = 512
-
-
-def _show(picture: Picture, target: dict[str, Any]) -> int:
-    """The picture in a file, or in the terminal."""
-    path, form = target["output"], target["form"]
-    suffix = os.path.splitext(path or "")[1].lower()
-    form = form or FORMATS.get(suffix) or ("text" if path is None else "svg")
-    if path not in (None, "-") and suffix not in FORMATS and not target["form"]:
-        raise UsageError(f"-o {shown(path, 120)}: which format is it", "Try -o plot.svg, .png or .pdf")
-    output = Output(None, False, path, "never")
-    if form == "text":
-        write(output, _in_terminal(picture))
-        return 0
-    from memwall.plot.layout import layout
-    from memwall.plot.svg import svg
-
-    drawing = svg(layout(picture, *_size(target["size"])))
-    if form == "svg":
-        write(output, drawing)
-        return 0
-    from memwall.plot.raster import drawn
-
-    write_bytes(output, drawn(drawing, form))
-    return 0
-
-
-def _in_terminal(picture: Picture) -> str:
-    from memwall.plot.terminal import COLUMNS, render
-
-    columns = shutil.get_terminal_size((COLUMNS, 0)).columns
-    encoding = (getattr(sys.stdout, "encoding", None) or "utf-8").lower().replace("-", "")
-    return render(picture, columns, plain=not encoding.startswith("utf"))
-
-
-def _size(text: str) -> tuple[float, float]:
-    width, times, height = text.lower().partition("x")
-    if not (times and width.strip().isdigit() and height.strip().isdigit()):
-        raise UsageError(f"--size takes WIDTHxHEIGHT in pixels, not '{shown(text)}'", "Try --size 820x560")
-    least, most = SMALLEST, LARGEST
-    if not (least <= int(width) <= most and least <= int(height) <= most):
-        raise UsageError(
-            f"--size: a side has {least} to {most} pixels, not '{shown(text)}'", "Try --size 820x560"
-        )
-    return float(width), float(height)
-
-
-SMALLEST, LARGEST = 280, 8000

@@ -58,6 +58,14 @@ class Link(NamedTuple):
     end: Point
 
 
+class Cloud(NamedTuple):
+    """Many points of one kind, too many to name."""
+
+    points: tuple[Point, ...]
+    color: int
+    name: str
+
+
 class Figure(NamedTuple):
     """Curves and dots over two axes."""
 
@@ -69,6 +77,7 @@ class Figure(NamedTuple):
     dots: tuple[Dot, ...] = ()
     links: tuple[Link, ...] = ()
     notes: tuple[str, ...] = ()
+    clouds: tuple[Cloud, ...] = ()
 
 
 class Part(NamedTuple):

@@ -7,14 +7,14 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from memwall.plot.bars import layout_bars
-from memwall.plot.figure import Axis, Bars, Curve, Dot, Figure, Picture, Point
+from memwall.plot.figure import Axis, Bars, Cloud, Curve, Dot, Figure, Picture, Point
 from memwall.plot.labels import Area, Placed, Wish, around, place
 from memwall.plot.margins import BODY, RADIUS, SMALL, below, head, legend
 from memwall.plot.metrics import width_of
 from memwall.plot.scene import FAINT, GRID, INK, Line, Mark, Scene, Shape, Text
 
 WIDTH, HEIGHT = 820.0, 560.0
-RING, CORNER = 5.0, 4.5
+RING, CORNER, POINT = 5.0, 4.5, 1.4
 DIRECT_LABELS = 8
 """Dots that have their names beside them; more have numbers, and a key."""
 NEAR = 50.0
@@ -53,7 +53,9 @@ def layout(picture: Picture, width: float = WIDTH, height: float = HEIGHT) -> Sc
 def framed(figure: Figure, width: float = WIDTH, height: float = HEIGHT) -> tuple[Scene, Frame]:
     """The figure in so many pixels, and where data stand in it."""
     title, top = head(figure.title, figure.subtitle, width)
-    names, top = legend([curve for curve in figure.curves if curve.name], figure.dots, top, width)
+    named = [curve for curve in figure.curves if curve.name]
+    named += [Curve((), cloud.color, cloud.name) for cloud in figure.clouds]
+    names, top = legend(named, figure.dots, top, width)
     left = 18 + SMALL + max(width_of(text, SMALL) for _, text in figure.y.ticks)
     right = width - 18
     frame = Frame(Area(left, top + 12, right, height - 58), figure.x, figure.y)
@@ -63,6 +65,7 @@ def framed(figure: Figure, width: float = WIDTH, height: float = HEIGHT) -> tupl
         Line(points, curve.color, 2.4 if curve.strong else 1.3, "6 4" if curve.dashed else "", curve.label)
         for curve, points in zip(figure.curves, lines, strict=True)
     ]
+    marks += _clouds(figure.clouds, frame)
     at = [around(frame.at(dot.at), RADIUS + BODY) for dot in figure.dots]
     beside = list(_curve_labels(figure.curves, lines, frame.area, at))
     marks += [Line((frame.at(link.start), frame.at(link.end)), FAINT, 1.2, "2 3") for link in figure.links]
@@ -183,6 +186,13 @@ def _dots(
             size = SMALL if dot.minor else BODY
             marks.append(Text(where.baseline, text, size, FAINT if dot.minor else INK, halo=True))
     return marks, key
+
+
+def _clouds(clouds: Sequence[Cloud], frame: Frame) -> Iterator[Mark]:
+    """Each cloud's points; those that would lie on each other once."""
+    for cloud in clouds:
+        places = dict.fromkeys((round(x), round(y)) for x, y in map(frame.at, cloud.points))
+        yield from (Shape((float(x), float(y)), "point", POINT, cloud.color) for x, y in places)
 
 
 def _named(dot: Dot) -> bool:

@@ -2,30 +2,26 @@
 
 from __future__ import annotations
 
-import csv
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from memwall.errors import FileError, NotAvailable, UsageError, shown
+from memwall.errors import NotAvailable, UsageError
+from memwall.estimate import measurements
 from memwall.hardware import Device
-from memwall.ops import registry
 from memwall.plot.roofline import Run
-from memwall.reports.case import DEFAULT_DTYPE
 from memwall.reports.roofline import RooflineReport, roofline
-from memwall.units import KILO, MEGA
 from memwall.verify import record as records
-
-TIMES = {"time_s": 1, "time_ms": KILO, "time_us": MEGA}
-"""Columns of a table that hold its times, and how many of their unit are a second."""
 
 
 def runs(path: str, devices: Sequence[Device], reports: Sequence[RooflineReport]) -> list[Run]:
     """The measured runs of a file on these devices: of the operators shown, or all if none is.
 
+    Runs on warm data are left out: what L2 holds is not bound by main memory.
+
     Args:
-        path: a record of `memwall verify`, the name of a GPU that one is shipped for, or a CSV with columns
-            op, the operator's dimensions and a time.
-        devices: of the picture.
+        path: a record of `memwall verify`, the name of a GPU that one is shipped for, or a measured table as
+            `memwall accuracy` reads it.
+        devices: of the picture; the first is that of tables that name none.
         reports: the operators asked for.
 
     Raises:
@@ -34,79 +30,44 @@ def runs(path: str, devices: Sequence[Device], reports: Sequence[RooflineReport]
     found = _of_table(path, devices) if path.lower().endswith(".csv") else _of_record(path, devices)
     if not reports:
         return found
-    wanted = [(report.device.name, report.op, dict(report.shape), report.formats) for report in reports]
-    return [
-        run
-        for run in found
-        if (run.report.device.name, run.report.op, dict(run.report.shape), run.report.formats) in wanted
-    ]
+    wanted = [_key(report) for report in reports]
+    return [run for run in found if _key(run.report) in wanted]
+
+
+def _key(report: RooflineReport) -> tuple[Any, ...]:
+    causal = report.case.causal if report.case else None
+    return report.device.name, report.op, dict(report.shape), report.formats, bool(causal)
 
 
 def _of_record(path: str, devices: Sequence[Device]) -> list[Run]:
     kept = records.find(path)
     device = next((device for device in devices if device.name == kept.gpu), None)
-    if device is None:
-        return []
     found = []
-    for outcome in kept.outcomes:
+    for outcome in kept.outcomes if device else ():
         trial = outcome.trial
-        if not outcome.ok or outcome.time_s is None or trial.warm:
-            continue
-        report = _report(trial.op, device, trial.dtype, trial.dims, trial.causal)
-        if report:
-            found.append(Run(report, outcome.time_s, trial.kernel))
+        if outcome.ok and outcome.time_s is not None and not trial.warm and device:
+            report = _report(trial.op, device, trial.dims, dtype=trial.dtype, causal=trial.causal)
+            found += [Run(report, outcome.time_s, trial.kernel)] if report else []
     return found
 
 
 def _of_table(path: str, devices: Sequence[Device]) -> list[Run]:
-    try:
-        with open(path, encoding="utf-8-sig", newline="") as file:
-            rows = list(csv.DictReader(file))
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "not UTF-8 text"
-        raise FileError(f"{shown(path, 120)}: {reason}", "Name a CSV file or a record") from None
-    columns = list(rows[0]) if rows else []
-    column = next((name for name in TIMES if name in columns), None)
-    if column is None or "op" not in columns:
-        raise FileError(
-            f"{shown(path, 120)}:1: no column {'op' if column else ' or '.join(TIMES)}",
-            "A table has op, the operator's dimensions and time_s, time_ms or time_us",
-        )
-    return [run for row in rows for run in _runs_of(row, column, devices)]
-
-
-def _runs_of(row: Mapping[str, str], column: str, devices: Sequence[Device]) -> Iterable[Run]:
-    named = row.get("gpu") or ""
-    dims = {name: value for name, value in row.items() if value and name in _dimensions(row["op"])}
-    for device in devices:
-        if named and named != device.name:
+    named = {device.name: device for device in devices}
+    found = []
+    for row, time_s in measurements.read(path, devices[0].name).measured:
+        device = named.get(row.device.name)
+        if device is None or row.warm:
             continue
-        try:
-            time_s = float(row[column]) / TIMES[column]
-            sizes = {name: int(float(value)) for name, value in dims.items()}
-        except ValueError:
-            continue
-        causal = {"true": True, "1": True, "1.0": True, "false": False, "0": False, "0.0": False}
-        masked = causal.get((row.get("causal") or "").lower())
-        report = _report(row["op"], device, row.get("dtype") or DEFAULT_DTYPE, sizes, masked)
-        if report and time_s > 0:
-            yield Run(report, time_s, row.get("backend") or row.get("kernel") or row["op"])
+        formats = {"dtype": row.dtype, "weight_dtype": row.weight, "kv_dtype": row.kv, "out_dtype": row.out}
+        report = _report(row.op.name, device, dict(row.dims), causal=row.causal, **formats)
+        found += [Run(report, time_s, f"a run of {row.op.name}")] if report else []
+    return found
 
 
-def _dimensions(op: str) -> Sequence[str]:
-    try:
-        found = registry.find(op)
-    except UsageError:
-        return ()
-    return (*found.dims, *found.shorthand)
-
-
-def _report(
-    op: str, device: Device, dtype: str, dims: Mapping[str, int], causal: bool | None
-) -> RooflineReport | None:
+def _report(op: str, device: Device, dims: Mapping[str, int], **settings: Any) -> RooflineReport | None:
     """The prediction for a run; None where memwall has no such operator, or the device no such engine."""
     try:
-        shape: dict[str, Any] = dict(dims)
-        return roofline(op, gpu=device, dtype=dtype, causal=causal, **shape)
+        given: dict[str, Any] = {**settings, **dims}
+        return roofline(op, gpu=device, **given)
     except (UsageError, NotAvailable):
         return None

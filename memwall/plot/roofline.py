@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from memwall.errors import NotAvailable
 from memwall.hardware import Device
+from memwall.hierarchy import l2_bandwidth, shared_bandwidth
 from memwall.plot.figure import Axis, Curve, Dot, Figure, Link, Point, decades
 from memwall.reports.roofline import RooflineReport
 from memwall.units import (
@@ -182,14 +183,14 @@ def _rate(value: float) -> str:
     return format_flops_per_s(value).removesuffix("FLOP/s").strip()
 
 
-def slopes(device: Device) -> list[tuple[str, float]]:
-    """The bandwidths of the memory levels, by name [B/s]."""
-    return [
-        (
-            "HBM" if str(device.data["memory"].get("type", "")).startswith("HBM") else "memory",
-            device.bandwidth.value,
-        )
-    ]
+def slopes(device: Device, every: bool) -> list[tuple[str, float]]:
+    """The bandwidths of main memory, L2 and shared memory, as far as they are known, by name [B/s]."""
+    kind = str(device.data["memory"].get("type", ""))
+    found = [("HBM" if kind.startswith("HBM") else "memory", device.bandwidth.value)]
+    for name, rate in (("L2", l2_bandwidth(device)), ("shared memory", shared_bandwidth(device))):
+        if every and rate:
+            found.append((name, rate.value))
+    return found
 
 
 def _curves(
@@ -197,7 +198,7 @@ def _curves(
 ) -> list[Curve]:
     curves = []
     highest = max(roofs, default=y.high)  # without a peak in these formats the slope has no end
-    for number, (level, rate) in enumerate(slopes(device)):
+    for number, (level, rate) in enumerate(slopes(device, not several)):
         start = max(x.low, y.low / rate)
         end = min(x.high, highest / rate)
         text = f"{level} {format_bytes_per_s(rate)}"

@@ -40,7 +40,7 @@ class Text(NamedTuple):
 
 
 class Shape(NamedTuple):
-    """A disc, a ring or a diamond."""
+    """A disc, a ring, a diamond, or a point of a cloud."""
 
     at: Point
     kind: str

@@ -60,6 +60,8 @@ def _shape(mark: Shape) -> str:
         points = " ".join(f"{_n(a)},{_n(b)}" for a, b in corners)
         body = f'<polygon points="{points}" {_painted(PAPER, mark.color)} stroke-width="1.5"'
         return _with_hover(body, "polygon", mark.hover)
+    if mark.kind == "point":
+        return f'<circle cx="{_n(x)}" cy="{_n(y)}" r="{_n(r)}" {_painted(mark.color)}/>'
     ring = mark.kind == "ring"
     paint = _painted(PAPER, mark.color) if ring else _painted(mark.color, PAPER)
     body = f'<circle cx="{_n(x)}" cy="{_n(y)}" r="{_n(r)}" {paint} stroke-width="{2.2 if ring else 1.2}"'

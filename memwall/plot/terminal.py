@@ -36,6 +36,9 @@ def _figure(figure: Figure, columns: int, rows: int) -> Iterator[str]:
     cells = [[0] * width for _ in range(rows)]
     for curve in figure.curves:
         _trace(curve, figure, cells)
+    for cloud in figure.clouds:
+        for point in cloud.points:
+            _trace(Curve((point, point), cloud.color), figure, cells)
     letters = [[chr(_BRAILLE + bits) if bits else " " for bits in row] for row in cells]
     _label(figure, letters)
     key = list(_key(figure, letters))
