@@ -119,7 +119,7 @@ def generations(
     """
     base = attention(
         model, gpu=gpu, dtype=dtype, kv_dtype=kv_dtype, causal=causal, changes=changes, defaults=defaults,
-        **shape,
+        library=None, calibration=None, bound_only=True, **shape,
     )  # fmt: skip
     for name, size in (("block-q", block_q), ("block-kv", block_kv)):
         if size is not None and not 1 <= size <= KIBI:
