@@ -149,6 +149,7 @@ def label(report: RooflineReport) -> str:
         width = f" of {dims['head_dim']}" if "head_dim" in dims else ""
         sizes = [f"{batch}{heads} heads{width}, {seq}"]
         impl = f" {what}{impl}".rstrip() if what else impl
+        sizes[0] += ", no mask" if case.causal is False and not what else ""
     formats = [] if report.formats.dtype == "bf16" else [report.formats.dtype]
     formats += [each for each in report.formats[1:] if each]
     return " ".join([f"{report.op}{impl}", "x".join(sizes), *formats]).strip()

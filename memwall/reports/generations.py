@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from memwall import flash
 from memwall.dtypes import Precision
@@ -97,6 +97,9 @@ def generations(
     causal: bool | None = None,
     changes: Mapping[str, str | float] | None = None,
     defaults: tuple[str, ...] = (),
+    library: str | None = None,
+    calibration: str | None = None,
+    bound_only: bool = False,
     **shape: int | None,
 ) -> GenerationsReport:
     """The generations side by side, for a model's pass or one layer of a shape.
@@ -112,15 +115,17 @@ def generations(
         causal: the mask.
         changes: what-ifs.
         defaults: what the caller assumed.
+        library: as in `attention`, like the two that follow.
+        calibration: constants of the user's own.
+        bound_only: no estimate.
         shape: the shape.
 
     Raises:
         UsageError, NotAvailable: as `attention` says; NotPublished: no L2 in the device's file.
     """
-    sizes: dict[str, Any] = dict(shape)
     base = attention(
         model, gpu=gpu, dtype=dtype, kv_dtype=kv_dtype, causal=causal, changes=changes, defaults=defaults,
-        **sizes,
+        library=library, calibration=calibration, bound_only=bound_only, **shape,
     )  # fmt: skip
     for name, size in (("block-q", block_q), ("block-kv", block_kv)):
         if size is not None and not 1 <= size <= KIBI:
