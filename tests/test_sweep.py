@@ -167,6 +167,17 @@ def test_every_operator_sweeps_to_its_single_answers(op: str) -> None:
             same(row, roofline_view.record(report))
 
 
+@pytest.mark.parametrize("op", ["gemm", "attention", "rmsnorm", "expert_gemm", "mla"])
+def test_estimates_sweep_to_their_single_answers(op: str) -> None:
+    example = ops()[op].example
+    ranges = CASES.get(op) or {name: f"{size},{2 * size}" for name, size in example.items()}
+    rows = records(sweep_of(op, ranges, dtype=("bf16",), settings={"estimate": True}))
+    for row in random.Random(op).sample(rows, min(len(rows), 12)):
+        report = memwall.roofline(op, gpu="h100", **{name: row[name] for name in ranges})
+        same(row, roofline_view.record(report))
+        assert row["estimate_time_s"] == pytest.approx(report.estimate_time_s, rel=1e-12)
+
+
 def test_the_points_left_out_are_those_that_cannot_be() -> None:
     left_out = LeftOut()
     sweep = sweep_of("attention", CASES["attention"])

@@ -70,6 +70,7 @@ def _ranges(command: Any) -> Any:
 @click.option("--eager", is_flag=True, help="step: each elementwise step a kernel of its own")
 @causal_option
 @set_option
+@click.option("--estimate", is_flag=True, help="an operator's expected time too: estimate_time_s")
 @click.option("--where", metavar="CONDITION", help="only rows that meet it")
 @click.option("--best", metavar="COLUMN", help="only the best row: largest rate, smallest time or bytes")
 @click.option("--top", type=click.IntRange(1, LISTED), default=1, help="with --best: so many rows")

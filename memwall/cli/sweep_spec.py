@@ -37,7 +37,9 @@ def spec_of(what: str | None, options: Mapping[str, Any]) -> Spec:
         given = _formats(options[name])
         words[name] = given or (("bf16",) if name == "dtype" and not what else (None,))
     ranges = {name: options[name] for name in (*DIMS, "context") if options[name] is not None}
-    settings = {name: options[name] for name in ("causal", "impl", "phase", "eager") if options[name]}
+    settings = {
+        name: options[name] for name in ("causal", "impl", "phase", "eager", "estimate") if options[name]
+    }
     if options["causal"] is False:
         settings["causal"] = False
     if options["changes"]:
@@ -48,7 +50,9 @@ def spec_of(what: str | None, options: Mapping[str, Any]) -> Spec:
 def _only(what: str | None, options: Mapping[str, Any]) -> None:
     """What would be ignored is refused."""
     if what == "step":
-        wrong = [name for name in (*DIMS, "causal") if name not in PASS_DIMS and options[name] is not None]
+        others = (name for name in (*DIMS, "causal") if name not in PASS_DIMS)
+        wrong = [name for name in others if options[name] is not None]
+        wrong += ["estimate"] if options["estimate"] else []
         if options["model"] is None:
             raise UsageError("sweep step needs --model", "The list: memwall model list")
     else:

@@ -22,6 +22,7 @@ SHOWN = {
     "regime": "regime",
     "attainable_flops_per_s": "attainable",
     "bound_time_s": "bound",
+    "estimate_time_s": "estimate",
     "tokens_per_s": "tokens/s",
     "resident_cache_bytes": "cache",
     "fits": "fits",

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from memwall.sweeps.points import Points, points
+from memwall.sweeps.points import Points, flat, points
 from memwall.sweeps.ranges import Axis
 
 BLOCK_POINTS = 65_536
@@ -31,6 +31,12 @@ class Block(NamedTuple):
     def points(self) -> int:
         """How many."""
         return prod(self.shape)
+
+    @property
+    def flat(self) -> Block:
+        """The same points along one axis."""
+        values = {name: flat(value, self.shape) for name, value in self.values.items()}
+        return Block(self.words, values, (self.points,))
 
 
 class Grid:

@@ -10,10 +10,13 @@ import numpy as np
 
 from memwall import hardware
 from memwall.bound import REGIMES, busy_terms
+from memwall.estimate.estimate import estimate
+from memwall.estimate.families import FEW_QUERIES
 from memwall.hardware import Device
 from memwall.ops import registry
 from memwall.program import Work
 from memwall.reports.case import DEFAULT_DTYPE, Formats
+from memwall.reports.estimates import library_of
 from memwall.reports.roofline import check_formats
 from memwall.sweeps.points import Array, Values
 
@@ -41,6 +44,8 @@ class Setting(NamedTuple):
     formats: Formats
     causal: bool | None = None
     impl: str | None = None
+    estimate: bool = False
+    """Whether to add the time that a good kernel is expected to take."""
 
 
 def answer(setting: Setting, values: Values) -> Mapping[str, Any]:
@@ -55,7 +60,26 @@ def answer(setting: Setting, values: Values) -> Mapping[str, Any]:
     causal = op.mask(dims, setting.causal) if op.mask else setting.causal
     program = registry.build(op, dims, setting.formats.precision, causal, setting.impl)
     check_formats(op, program, setting.formats)
-    return bounded(program.work, setting.device)
+    columns = bounded(program.work, setting.device)
+    if setting.estimate:
+        _one_mechanism(dims)
+        masked = bool(causal) and setting.impl == "standard"
+        library = library_of(None, setting.impl)
+        columns["estimate_time_s"] = estimate(program, setting.device, library, masked=masked).time_s
+    return columns
+
+
+def _one_mechanism(dims: Mapping[str, Any]) -> None:
+    """Divide points of which some decode and some prefill: their estimates have different formulas.
+
+    Raises:
+        Mixed: they differ.
+    """
+    for differs in (
+        dims.get("seq_q", 1) <= FEW_QUERIES,
+        dims.get("head_dim", 1) == dims.get("head_dim_v", 1),
+    ):
+        bool(differs)
 
 
 def bounded(work: Work, device: Device) -> dict[str, Any]:
@@ -91,7 +115,7 @@ def answers(name: str, settings: Mapping[str, Any]) -> Callable[[Mapping[str, st
 
     Args:
         name: the operator's.
-        settings: causal, impl, and changes to the device.
+        settings: causal, impl, whether to estimate, and changes to the device.
     """
     op = registry.find(name)
 
@@ -103,6 +127,7 @@ def answers(name: str, settings: Mapping[str, Any]) -> Callable[[Mapping[str, st
             words.get("kv_dtype"),
             words.get("out_dtype"),
         )
-        return partial(answer, Setting(op, device, named, settings.get("causal"), settings.get("impl")))
+        given = Setting(op, device, named, settings.get("causal"), settings.get("impl"))
+        return partial(answer, given._replace(estimate=bool(settings.get("estimate"))))
 
     return of

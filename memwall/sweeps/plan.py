@@ -25,6 +25,10 @@ _REGIMES = tuple(dict.fromkeys(REGIMES.values()))
 _REGIME_OF = np.array([_REGIMES.index(regime) for regime in REGIMES.values()])
 
 
+ESTIMATED_POINTS = 4096
+"""Points a block with estimates: each compares dozens of tile plans."""
+
+
 class LeftOut:
     """Points without an answer, counted by reason; reasons that differ in their numbers alone are one."""
 
@@ -84,7 +88,8 @@ class Sweep:
     def __init__(self, spec: Spec, answers: Callable[[Words], Answer], results: tuple[str, ...]) -> None:
         self._answers = answers
         axes = (parse_axis(text, name, "--" + name.replace("_", "-")) for name, text in spec.ranges.items())
-        self.grid = Grid(spec.words, tuple(axes), spec.block_points)
+        most = spec.block_points or (ESTIMATED_POINTS if spec.settings.get("estimate") else None)
+        self.grid = Grid(spec.words, tuple(axes), most)
         self.spec = spec._replace(block_points=self.grid.block_points)
         self.results = results
         self._words: Words | None = None
@@ -137,6 +142,8 @@ class Sweep:
 
     def _answered(self, block: Block, answer: Answer, reasons: LeftOut) -> Rows | None:
         parts, places = [], []
+        if self.spec.settings.get("estimate"):  # which compares tile plans along an axis of its own
+            block = block.flat
         for part in evaluate(block.values, answer, block.shape):
             count = block.points if part.where is None else len(part.where)
             if part.refusal is not None:
@@ -183,4 +190,5 @@ def plan(spec: Spec) -> Sweep:
     from memwall.sweeps.ops import RESULTS as OF_OPS
     from memwall.sweeps.ops import answers as of_ops
 
-    return Sweep(spec, of_ops(spec.what, spec.settings), OF_OPS)
+    more = ("estimate_time_s",) if spec.settings.get("estimate") else ()
+    return Sweep(spec, of_ops(spec.what, spec.settings), (*OF_OPS, *more))

@@ -95,15 +95,16 @@ def evaluate(
         return [Part(None, {}, error)]
     except Mixed as mixed:
         holds = np.broadcast_to(mixed.holds, shape).ravel()
-    flat = {name: _flat(value, shape) for name, value in values.items()}
-    return [part for side in (holds, ~holds) for part in _side(flat, answer, np.flatnonzero(side))]
+    along = {name: flat(value, shape) for name, value in values.items()}
+    return [part for side in (holds, ~holds) for part in _side(along, answer, np.flatnonzero(side))]
 
 
-def _side(flat: Values, answer: Callable[[Values], Mapping[str, Any]], places: Array) -> Iterator[Part]:
-    chosen = {name: value[places] if isinstance(value, Points) else value for name, value in flat.items()}
+def _side(along: Values, answer: Callable[[Values], Mapping[str, Any]], places: Array) -> Iterator[Part]:
+    chosen = {name: value[places] if isinstance(value, Points) else value for name, value in along.items()}
     for part in evaluate(chosen, answer, places.shape):
         yield part._replace(where=places if part.where is None else places[part.where])
 
 
-def _flat(value: Any, shape: tuple[int, ...]) -> Any:
+def flat(value: Any, shape: tuple[int, ...]) -> Any:
+    """Points of all of a shape along one axis; a number stays one."""
     return np.broadcast_to(value, shape).ravel().view(Points) if isinstance(value, Points) else value

@@ -17,7 +17,7 @@ from memwall.sweeps.points import Array
 from memwall.sweeps.rows import Coded, Rows, Word, joined
 
 WORDS = ("gpu", "dtype", "weight_dtype", "kv_dtype", "out_dtype", "model")
-SETTINGS = ("causal", "impl", "phase", "eager", "changes")
+SETTINGS = ("causal", "impl", "phase", "eager", "changes", "estimate")
 
 
 class Table(NamedTuple):
