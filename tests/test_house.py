@@ -23,7 +23,7 @@ FLOORS = [
     {"memwall.ops", "memwall.bound"},
     {"memwall.models"},
     {"memwall.reports"},
-    {"memwall.render"},
+    {"memwall.render", "memwall.claims"},
     {"memwall.cli"},
 ]
 

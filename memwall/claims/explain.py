@@ -1,0 +1,128 @@
+"""How a verdict came about, with the numbers in it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from memwall.claims import operations
+from memwall.claims.claim import Claim
+from memwall.claims.expression import Expression, Lookup
+from memwall.claims.quantity import Quantity, parse_unit, readable
+from memwall.claims.verdict import Court, Judged
+from memwall.errors import MemwallError
+from memwall.units import significant
+
+DIGITS = 5
+
+
+def in_unit(value: Quantity, unit: str) -> str:
+    """A value in the unit in which it was printed: 138.4 MB."""
+    number = value.value / parse_unit(unit).value
+    text = f"{number:,.0f}" if abs(number) >= 100_000 else significant(number, DIGITS)
+    return f"{text} {unit}".strip()
+
+
+def ends_in_unit(ends: tuple[Quantity, Quantity], unit: str) -> str:
+    """A value, or a range's two ends, in the printed unit."""
+    low, high = ends
+    if low.value == high.value:
+        return in_unit(low, unit)
+    return (
+        f"{in_unit(low, '')} to {in_unit(high, unit)}"
+        if not unit
+        else (f"{significant(low.to(unit), DIGITS)} to {in_unit(high, unit)}")
+    )
+
+
+def derivation(court: Court, judged: Judged) -> list[str]:
+    """The lines that lead from the inputs to the verdict."""
+    claim = judged.claim
+    lines = [f"printed   {claim.printed.text}{_tolerance(claim)}"]
+    for expression in claim.compute:
+        lines += _worked("right", court, claim, expression, court.rightly(claim))
+    own = claim.as_printed or (claim.compute if judged.wrong_inputs else ())
+    for expression in own:
+        lines += _worked("as text", court, claim, expression, court.as_printed(claim))
+    for part in claim.mixes:
+        if part.compute:
+            lines += _worked("one part", court, claim, part.compute, court.rightly(claim))
+            lines[-1 - len(_facts(court, claim, part.compute, court.rightly(claim)))] += f": {part.what}"
+    lines += [f"against   {_against(court, claim, name)}" for name in claim.contradicts]
+    lines += [
+        f"published {part.printed.text}: {part.what} [{part.source}]"
+        for part in claim.published
+        if part.printed
+    ]
+    lines += _second_route(court, judged)
+    lines += _outcome(court, judged)
+    return lines
+
+
+def _worked(name: str, court: Court, claim: Claim, expression: Expression, lookup: Lookup) -> list[str]:
+    """One computation: as written, with its numbers, its result, and where the numbers come from."""
+    value = court.evaluate(claim, expression, lookup)
+    written = expression.substituted(lookup)
+    result = (
+        readable(value) if value.dimension != parse_unit(claim.unit).dimension else in_unit(value, claim.unit)
+    )
+    line = f"{name:<9} {written} = {result}" if written != result else f"{name:<9} {result}"
+    return [line, *_facts(court, claim, expression, lookup)]
+
+
+def _facts(court: Court, claim: Claim, expression: Expression, lookup: Lookup) -> list[str]:
+    lines = []
+    for name in expression.names:
+        fact = lookup(name)
+        lines.append(f"            {name} = {readable(fact.quantity)}  [{fact.note}]")
+    for report in expression.reports:
+        value, source = operations.value(*report), _source(report)
+        lines.append(f"            {operations.command(*report)} = {readable(value)}{source}")
+    return lines
+
+
+def _source(report: tuple[str, operations.Arguments, tuple[operations.Step, ...]]) -> str:
+    try:
+        found = operations.source(*report)
+    except MemwallError:
+        found = ""
+    return f"  [{found}]" if found else ""
+
+
+def _against(court: Court, claim: Claim, name: str) -> str:
+    other = court.library.claim(claim, name)
+    return f"{other.printed.text}: {other.label} ({other.where})"
+
+
+def _second_route(court: Court, judged: Judged) -> list[str]:
+    route = judged.claim.second_route
+    if route is None:
+        return []
+    lookup = court.rightly(judged.claim)
+    lines = _worked("2nd route", court, judged.claim, route.compute, lookup)
+    agrees = "agrees" if judged.route_agrees else "DISAGREES"
+    lines[0] += f": {route.how}; {agrees} within {significant(100 * route.within)} %"
+    return lines
+
+
+def _tolerance(claim: Claim) -> str:
+    if claim.printed.bound:
+        return ""
+    low, high = claim.printed.interval(claim.within)
+    return f"  (stands for {significant(low, 6)} to {significant(high, 6)} {claim.unit}".rstrip() + ")"
+
+
+def _outcome(court: Court, judged: Judged) -> Iterator[str]:
+    claim = judged.claim
+    factor = "" if judged.factor is None else f"; printed / right = {significant(judged.factor)}"
+    yield f"verdict   {judged.verdict}{factor if not judged.stands else ''}"
+    if judged.wrong_inputs:
+        yield f"wrong in  {', '.join(judged.wrong_inputs)}"
+    starts = [root for root in judged.roots if root != claim.key]
+    if starts:
+        yield f"starts at {', '.join(court.library.described(root) for root in starts)}"
+    if claim.reason:
+        yield f"because   {claim.reason}"
+    if claim.source:
+        yield f"source    {claim.source}"
+    if not judged.as_recorded:
+        yield f"recorded  {claim.recorded}: changed"
