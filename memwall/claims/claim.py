@@ -81,6 +81,8 @@ class Claim(NamedTuple):
     recorded: str = "holds"
     reason: str = ""
     source: str = ""
+    repeats: str = ""
+    """The claim that printed the number first: an error is reported there."""
     given: str = ""
     """What the text prints and the computation takes as given: N=4096, d=128."""
     text: str = ""

@@ -9,9 +9,13 @@ from memwall.claims.claim import Claim
 from memwall.claims.printed import Printed
 from memwall.claims.quantity import Quantity, named
 from memwall.errors import FileError, MemwallError
+from memwall.units import GIGA
 
 Ends = tuple[Quantity, Quantity]
 """A range's two ends; of one number twice itself."""
+
+TOUCHING = 1 / GIGA
+"""Of a number: what floating point leaves of a common end."""
 
 Made = TypeVar("Made")
 
@@ -62,7 +66,7 @@ def published(claim: Claim) -> tuple[Ends | None, float | None]:
 
 
 def overlap(claim: Claim, other: Claim) -> bool:
-    """Whether two printed numbers can be one: their roundings meet.
+    """Whether two printed numbers can be one: their roundings have more than an end in common.
 
     Raises:
         FileError: they are of different kinds.
@@ -72,7 +76,8 @@ def overlap(claim: Claim, other: Claim) -> bool:
     )
     if low.dimension != other_low.dimension:
         raise unfit(claim, other_low)
-    return low.value <= other_high.value and other_low.value <= high.value
+    noise = TOUCHING * abs(high.value)
+    return low.value + noise < other_high.value and other_low.value + noise < high.value
 
 
 def in_unit_of(claim: Claim, ends: Ends) -> tuple[float, float]:

@@ -46,10 +46,10 @@ def coverage(text: str, name: str, files: Sequence[ClaimsFile]) -> Coverage:
     covered, aside, uncovered = 0, dict.fromkeys((reason for *_, reason in spans), 0), []
     for number in found:
         reason = next((reason for start, end, reason in spans if start <= number.start < end), None)
-        if number.key in known or (not number.key[1] and number.key[0] in bare):
-            covered += 1
-        elif reason is not None:
+        if reason is not None:
             aside[reason] += 1
+        elif number.key in known or (not number.key[1] and number.key[0] in bare):
+            covered += 1
         else:
             uncovered.append(_uncovered(text, number))
     return Coverage(name, len(found), covered, aside, tuple(uncovered))

@@ -32,7 +32,8 @@ _IN = re.compile(r"\s+in\s+(?P<unit>[^\s\"'()]+)\s*$")
 _CODE = re.compile(r"(?<!`)(`+)(?!`)[^\n]*?(?<!`)\1(?!`)")
 _FENCE = re.compile(r"[ \t]{0,3}(`{3,}|~{3,})[^\n]*\n")
 _RANGE = re.compile(r"\s*(?:-|–|—|to)\s*[~$]?$")  # noqa: RUF001 - the dashes that texts print
-_BEFORE = re.compile(r"(?:~|≈|<=|>=|<|>|≤|≥|\$)\s*$")
+_BEFORE = re.compile(r"(?:~|≈|<=|>=|<|(?<!--)>|≤|≥|\$)[ \t]*$")
+_PER = re.compile(r"/[A-Za-z-]+")
 
 
 class Marked(NamedTuple):
@@ -169,18 +170,15 @@ def _block(text: str, place: int) -> tuple[int, int]:
 
 def _printed(text: str, start: int, number: Number, unit: str) -> Printed:
     """The number as printed, with the mark before it (~ < $), in its unit."""
-    lead = _BEFORE.search(text, max(0, start - 4), start)
+    lead = _BEFORE.search(text, max(0, start - 5), start)
+    mark = lead[0].strip() if lead else ""
+    if mark == "$":  # dollars have their sign in front: $2.50/hr
+        per = _PER.match(text, number.end)
+        unit = unit if unit.startswith("$") else f"${per[0] if per else ''}"
     written = text[start : number.end]
-    printed = parse_printed(f"{lead[0] if lead else ''}{written}", _with_money(lead, unit))
-    plus = text[number.end : number.end + 1] == "+"
-    return printed._replace(text=f"{written} {unit}".strip(), bound=">" if plus else printed.bound)
-
-
-def _with_money(lead: re.Match[str] | None, unit: str) -> str:
-    """Dollars have their sign in front: $2.50/hr."""
-    if lead and "$" in lead[0] and not unit.startswith("$"):
-        return f"${unit}" if unit.startswith("/") else "$"
-    return unit
+    printed = parse_printed(mark + written, unit)
+    least = ">" if text[number.end : number.end + 1] == "+" else printed.bound
+    return printed._replace(text=f"{written} {unit}".strip(), bound=least)
 
 
 def _place(text: str, file: str, offset: int) -> Place:

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from memwall.claims import operations
-from memwall.claims.quantity import Quantity, finite, readable, units
+from memwall.claims.quantity import Quantity, finite, readable, symbols
 from memwall.errors import MemwallError, UsageError, nearest, shown
 
 LONGEST, MOST_NODES = 600, 160
@@ -244,7 +244,7 @@ def _names(tree: ast.AST) -> Iterator[str]:
     functions = {id(node.func) for node in ast.walk(tree) if isinstance(node, ast.Call)}
     for node in _outermost(tree):
         name = _dotted(node)
-        if name and id(node) not in functions and not ("." not in name and name in units()):
+        if name and id(node) not in functions and not ("." not in name and name in symbols()):
             yield name
 
 
@@ -263,7 +263,7 @@ def _value(node: ast.expr, lookup: Lookup) -> Quantity:
             raise UsageError(f"{node.func.id}(...) takes another number of arguments", EXAMPLE) from None
     name = _dotted(node)
     if name:
-        return units()[name] if name in units() else lookup(name).quantity
+        return symbols()[name] if name in symbols() else lookup(name).quantity
     report = _as_report(node)
     if report is None:
         raise _refused(node)
@@ -286,7 +286,7 @@ def _written(node: ast.expr, lookup: Lookup) -> tuple[str, int]:
     if isinstance(node, ast.Constant):
         return f"{node.value:,}" if isinstance(node.value, int) else str(node.value), 4
     name = _dotted(node)
-    if name and name in units():
+    if name and name in symbols():
         return name, 4
     try:
         return readable(_value(node, lookup)), 4

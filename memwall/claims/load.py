@@ -15,7 +15,7 @@ from memwall.claims.expression import parse as parse_expression
 from memwall.claims.files import read_text
 from memwall.claims.operations import OPERATIONS
 from memwall.claims.printed import parse as parse_printed
-from memwall.claims.quantity import Quantity, parse_unit, units
+from memwall.claims.quantity import Quantity, parse_unit, symbols
 from memwall.claims.schema import ClaimData, ClaimsData
 from memwall.constant import kind_and_text
 from memwall.errors import FileError, MemwallError, shown
@@ -108,6 +108,7 @@ class _Reader:
             recorded=data.verdict,
             reason=data.reason or "",
             source=_source(data.source),
+            repeats=data.repeats or "",
             given=data.given or "",
             text=text,
         )
@@ -176,5 +177,5 @@ def _check_ids(claims: Iterable[Claim], data: ClaimsData, reader: _Reader) -> No
 
 
 def _check_name(name: str, place: Place) -> None:
-    if name in units() or name in FUNCTIONS or name in OPERATIONS:
+    if name in symbols() or name in FUNCTIONS or name in OPERATIONS:
         raise FileError(f"{place}: the name '{name}' is a unit's, a function's or a report's", "Rename it")

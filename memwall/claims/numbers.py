@@ -9,9 +9,11 @@ from typing import NamedTuple
 from memwall.claims.printed import NUMBER
 from memwall.claims.quantity import named, parse_unit, units
 
-# A number begins where no word or number does: H100, FP8 and v2 are names, x8 and -3 are not.
-_FOUND = re.compile(rf"(?<![\w.,])(?<!\d[-/]){NUMBER}(?![\d])")
+# A number begins where no word or number does: H100, FP8, v2 and GPT-4 are names.
+_FOUND = re.compile(rf"(?<![\w.,])(?<![A-Za-z]-){NUMBER}(?!\d)")
 _UNIT = re.compile(r"[ \u00a0]?(?P<unit>mm[2²]|[%$×A-Za-zµμ/-]+)")  # noqa: RUF001 - as texts print them
+_CAMEL = re.compile(r"[A-Za-z]*?[a-z](?=[A-Z])")
+_HEAD = re.compile(r"[%×]|[A-Za-zµμ$]+(?=-)")  # noqa: RUF001 - as texts print them
 
 
 class Number(NamedTuple):
@@ -30,7 +32,7 @@ class Number(NamedTuple):
         plain = self.text.replace(",", "")
         value = plain.rstrip("0").rstrip(".") if "." in plain else plain
         one = parse_unit(self.unit)
-        return value, "" if one == (1, ()) else f"{one.value!r} {named(one.dimension)}"
+        return value, "" if one == (1, ()) else f"{float(one.value)!r} {named(one.dimension)}"
 
 
 def numbers(text: str, start: int = 0, end: int | None = None) -> Iterator[Number]:
@@ -43,21 +45,21 @@ def numbers(text: str, start: int = 0, end: int | None = None) -> Iterator[Numbe
 def unit_after(text: str, place: int, end: int | None = None) -> tuple[str, int]:
     """The unit that begins at a place, and where it ends; ('', place) if there is none."""
     found = _UNIT.match(text, place, len(text) if end is None else end)
-    if not found:
-        return "", place
-    word = found["unit"].rstrip("-/")
-    while word:
+    word = found["unit"].rstrip("-/") if found else ""
+    while found and word:
         parts = word.split("/")
-        if all(part in units() for part in parts) and parts[0]:
-            return word, found.start("unit") + len(word)
-        shorter = "/".join(parts[:-1]) if len(parts) > 1 else _shorter(word)
-        if shorter == word:
-            break
-        word = shorter
+        after = found.start("unit") + len(word)
+        glued = len(parts) == 1 and text[after : after + 1].isalnum()  # 2024 B200
+        if parts[0] and all(part in units() for part in parts) and not glued:
+            return word, after
+        word = "/".join([*parts[:-1], _shorter(parts[-1])]).rstrip("/")
     return "", place
 
 
 def _shorter(word: str) -> str:
-    """A unit with something hanging on it: GB-class, ms-range, 50%-ish."""
-    head = re.match(r"[%×]|[A-Za-zµμ$]+(?=-)", word)  # noqa: RUF001 - as texts print them
-    return head[0] if head else ""
+    """A unit without what hangs on it: byteDeeply (of a table without gaps), GB-class, 50%-ish."""
+    for shape in (_CAMEL, _HEAD):
+        head = shape.match(word)
+        if head and head[0] != word:
+            return head[0]
+    return ""

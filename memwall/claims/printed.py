@@ -85,6 +85,8 @@ class Printed(NamedTuple):
             within: a relative tolerance instead of the rounding's.
         """
         low, high = self.interval(within)
+        noise = _NOISE * max(abs(low), abs(high))
+        low, high = low - noise, high + noise
         if self.bound == "<":
             return value <= high
         if self.bound == ">":
@@ -97,8 +99,7 @@ class Printed(NamedTuple):
         if within is not None:
             halves = [abs(_plain(end)) * within for end in (self.low, self.high)]
         low, high = _plain(self.low), _plain(self.high)
-        noise = _NOISE * max(abs(low), abs(high))
-        return low - halves[0] - noise, high + halves[1] + noise
+        return low - halves[0], high + halves[1]
 
     def nearest(self, value: float) -> float:
         """The printed number, or of a range what lies nearest to a value."""
@@ -129,7 +130,8 @@ def parse(text: str, unit: str | None = None, digits: int | None = None) -> Prin
     between = _TO.match(text, first.end())
     second = _ONE.match(text, between.end()) if between else None
     rest = text[(second or first).end() :].strip()
-    after = rest.removeprefix("+").strip() or (between["unit"].strip() if between and second else "")
+    open_ended = "+" in (rest[:1], rest[-1:]) and not second
+    after = rest.strip("+ ") or (between["unit"].strip() if between and second else "")
     own = unit if unit is not None else _unit_of(after, bool(lead["money"]))
     try:
         parse_unit(own)
@@ -139,7 +141,7 @@ def parse(text: str, unit: str | None = None, digits: int | None = None) -> Prin
     high = _decimal(second[0]) if second else low
     if high < low:
         raise UsageError(f"'{shown(text)}': the range runs backwards", "Write the smaller end first")
-    least = lead["least"] or (rest.startswith("+") and not second)
+    least = lead["least"] or open_ended
     return Printed(
         text, low, high, own, bool(lead["about"]), ">" if least else "<" if lead["most"] else "", digits
     )
@@ -161,12 +163,10 @@ def _unit_of(after: str, money: bool) -> str:
 
 
 def rounded(text: str, number: Decimal, place: Decimal, value: float) -> str:
-    """A value written as a number was: its decimals, its commas."""
+    """A value written as a number was: to its last digit that counts, with its decimals and its commas."""
     fresh = (Decimal(repr(float(value))) / place).to_integral_value(ROUND_HALF_EVEN) * place
     decimals = max(0, -int(number.as_tuple().exponent))
-    commas = "," in (re.search(NUMBER, text) or [""])[0] or abs(number) < Decimal(1).scaleb(3) <= abs(fresh)
-    separated = commas and not (decimals == 0 and "," not in text and abs(fresh) < Decimal(1).scaleb(4))
-    return f"{fresh:,.{decimals}f}" if separated else f"{fresh:.{decimals}f}"
+    return f"{fresh:,.{decimals}f}" if "," in text else f"{fresh:.{decimals}f}"
 
 
 def _plain(number: Decimal) -> float:

@@ -145,10 +145,14 @@ _PREFIXED = {
     "m": Quantity(1, (("m", 1),)),
 }
 _MINUTE, _HOUR, _DAY = 60, 3600, 86400
+_COUNTED = (
+    "x X × cycle cycles clock tok token tokens req request requests GPU GPUs GPU-equivalents user users "  # noqa: RUF001
+    "head layer layers bank banks thread threads stack stacks pass pin SM"
+).split()
+"""What is counted: words after a printed number that leave it a plain number."""
+
 _WHOLE = {
-    **dict.fromkeys(("", "x", "X", "×", "cycle", "cycles", "clock", "tok", "token", "tokens", "req"), _ONE),  # noqa: RUF001
-    **dict.fromkeys(("request", "requests", "GPU", "GPUs", "GPU-equivalents", "user", "users", "head"), _ONE),
-    **dict.fromkeys(("layer", "layers", "bank", "banks", "threads", "thread", "stack", "pass", "pin"), _ONE),
+    "": _ONE,
     **dict.fromkeys(("k", "K"), Quantity(KILO)),
     "Ki": Quantity(KIBI),
     "%": Quantity(1 / 100),
@@ -173,7 +177,7 @@ _SCALED_DOWN = {"s": _SECOND, "sec": _SECOND, "W": _PREFIXED["W"], "m": _PREFIXE
 @cache
 def units() -> dict[str, Quantity]:
     """Every simple unit by the spellings that texts use."""
-    table = dict(_WHOLE)
+    table = {**_WHOLE, **dict.fromkeys(_COUNTED, _ONE)}
     for name, quantity in _PREFIXED.items():
         prefixes = {**_DECIMAL, **(_BINARY if quantity.dimension[0][0] == "B" else {})}
         for prefix, factor in prefixes.items():
@@ -185,6 +189,16 @@ def units() -> dict[str, Quantity]:
         for spelt in (word, word.capitalize()):
             table[f"{spelt}FLOPs"] = table[f"{spelt}FLOPS"] = Quantity(factor, _RATE.dimension)
     return table
+
+
+@cache
+def symbols() -> dict[str, Quantity]:
+    """The units that an expression can name: not the words for what is counted, and of one letter B and s."""
+    return {
+        name: unit
+        for name, unit in units().items()
+        if name not in _COUNTED and (len(name) > 1 or name in ("B", "s"))
+    }
 
 
 @cache

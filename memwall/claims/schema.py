@@ -52,6 +52,7 @@ class ClaimData(Strict):
     label: Text
     printed: Text
     given: Text | None = None
+    repeats: Text | None = None
     unit: str | None = None
     digits: Annotated[int, Field(ge=1, le=12)] | None = None
     within_percent: Percent | None = None

@@ -133,6 +133,8 @@ class Court:
             value, ratio = published(claim)
             agrees = ratio is not None and abs(ratio - 1) <= MEASURED_WITHIN
         inputs = wrong if verdict == "holds as arithmetic" else []
+        if claim.repeats:
+            used.append(self.library.claim(claim, claim.repeats))
         if verdict == "contradicts":
             used += [self.library.claim(claim, name) for name in claim.contradicts]
         return Judged(
@@ -143,7 +145,7 @@ class Court:
             arithmetic,
             tuple(dict.fromkeys(_name_for(claim, each) for each in used)),
             tuple(_name_for(claim, each) for each in inputs),
-            self._roots(claim, verdict, inputs),
+            self._roots(claim, inputs) if verdict not in SOUND or agrees is False else (),
             self._route(claim, right),
             agrees,
         )
@@ -205,10 +207,10 @@ class Court:
         low, high = (moved(number) for number in printed.interval(found.within))
         return abs(high - low)
 
-    def _roots(self, claim: Claim, verdict: str, wrong: Sequence[Claim]) -> tuple[str, ...]:
-        if verdict in SOUND:
-            return ()
-        behind = [root for each in wrong for root in self.judge(each).roots]
+    def _roots(self, claim: Claim, wrong: Sequence[Claim]) -> tuple[str, ...]:
+        """Where an error starts: behind the wrong inputs, where the number was printed first, or here."""
+        first = [self.library.claim(claim, claim.repeats)] if claim.repeats else []
+        behind = [root for each in (*first, *wrong) for root in self.judge(each).roots]
         return tuple(dict.fromkeys(behind)) or (claim.key,)
 
     def _route(self, claim: Claim, right: Ends | None) -> bool | None:

@@ -69,7 +69,7 @@ def errata(docket: Docket) -> Page:
     sections = []
     for file in docket.files:
         mine = [each for each in docket.fallen if each.claim.text == file.text]
-        first = [each for each in mine if each.claim.key in each.roots or each.verdict == "measured"]
+        first = [each for each in mine if each.claim.key in each.roots]
         first.sort(key=lambda each: -weight(each, len(touched.get(each.claim.key, ()))))
         own = [each for each in docket.judged if each.claim.text == file.text]
         rows = [_erratum(docket, each, touched.get(each.claim.key, [])) for each in first]
