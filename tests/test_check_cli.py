@@ -135,7 +135,7 @@ def test_coverage(claims: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert (found["numbers"], found["covered"]) == (8, 3)
     assert found["aside"] == {"section numbers": 2}
     places = [(each["line"], each["column"], each["number"], each["unit"]) for each in found["uncovered"]]
-    assert places == [(2, 27, "80", "GB"), (4, 9, "12", "GB/s"), (4, 31, "1,024", "")]
+    assert places == [(2, 27, "80", "GB"), (4, 9, "12", "GB/s"), (4, 36, "1,024", "")]
     assert run(["check", "--coverage", "text.txt", claims, "--strict"]) == 1
     assert "Without a claim" in capsys.readouterr().out
 
