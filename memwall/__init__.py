@@ -19,17 +19,36 @@ if TYPE_CHECKING:
     from memwall.hardware import load as gpu
     from memwall.models.load import load as model
     from memwall.reports.attention import attention as attention
+    from memwall.reports.capacity import capacity as capacity
+    from memwall.reports.quant import quant as quant
     from memwall.reports.roofline import roofline as roofline
+    from memwall.reports.step import step as step
+    from memwall.reports.training import training_memory as training_memory
 
 _PUBLIC = {
     "roofline": ("memwall.reports.roofline", "roofline"),
     "attention": ("memwall.reports.attention", "attention"),
+    "step": ("memwall.reports.step", "step"),
+    "capacity": ("memwall.reports.capacity", "capacity"),
+    "quant": ("memwall.reports.quant", "quant"),
+    "training_memory": ("memwall.reports.training", "training_memory"),
     "gpu": ("memwall.hardware", "load"),
     "model": ("memwall.models.load", "load"),
     "MemwallError": ("memwall.errors", "MemwallError"),
 }
 
-__all__ = ["MemwallError", "__version__", "attention", "gpu", "model", "roofline"]
+__all__ = [
+    "MemwallError",
+    "__version__",
+    "attention",
+    "capacity",
+    "gpu",
+    "model",
+    "quant",
+    "roofline",
+    "step",
+    "training_memory",
+]
 
 
 def __getattr__(name: str) -> Any:

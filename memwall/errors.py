@@ -4,9 +4,10 @@
     |- UsageError         2     a flag, a name or a value that cannot be meant
     |  `- UnknownName     2     a GPU, op, model or dtype that is not there; names the nearest ones
     |- FileError          3     an input file: missing, unreadable, malformed, a wrong key
-    `- NotAvailable       4     the question is sound and there is no answer
-       |- UnsupportedDtype      the hardware has no such engine: a fact
-       `- NotPublished          nobody has published the constant: a gap that a source can fill
+    |- NotAvailable       4     the question is sound and there is no answer
+    |  |- UnsupportedDtype      the hardware has no such engine: a fact
+    |  `- NotPublished          nobody has published the constant: a gap that a source can fill
+    `- CannotVerify       5     no GPU, no driver or no library to run real kernels with
 
 Only the command line turns these into exit codes; nothing below it exits or prints.
 """
@@ -74,6 +75,13 @@ class NotPublished(NotAvailable):
     """The device's maker has not published this constant, and memwall does not invent one."""
 
     code = "not-published"
+
+
+class CannotVerify(MemwallError):
+    """The verifier cannot run here; the message names what is missing."""
+
+    exit_code = 5
+    code = "cannot-verify"
 
 
 class Refusal(NamedTuple):

@@ -92,7 +92,9 @@ class Device:
         Raises:
             NotPublished: the file has neither.
         """
-        for key in ("capacity_driver_bytes", "capacity_gib", "capacity_gb"):
+        keys = ("capacity_driver_bytes", "capacity_gib", "capacity_gb")
+        asked = [key for key in keys if f"memory.{key}" in self._assumed]  # a what-if comes before the driver
+        for key in (*asked, *keys):
             if self.data["memory"].get(key):
                 return self.constant("memory", key)
         raise NotPublished(

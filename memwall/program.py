@@ -24,9 +24,10 @@ class Tensor(NamedTuple):
     name: str
     shape: tuple[Count, ...]
     dtype: Dtype
-    role: Literal["activation", "weight", "cache", "parameter"] = "activation"
+    role: Literal["activation", "weight", "cache", "state", "parameter"] = "activation"
     """activation: made by one kernel, read by the next. weight: a matrix or table of the model, stored in the
-    weights' format. cache: kept from token to token. parameter: a small vector beside the weights."""
+    weights' format. cache: kept from token to token; state: the same, of constant size. parameter: a small
+    vector beside the weights."""
 
     @property
     def bytes(self) -> Count:

@@ -12,10 +12,10 @@ import math
 from memwall.errors import UsageError, shown
 
 KILO, MEGA, GIGA, TERA = 10**3, 10**6, 10**9, 10**12
-KIBI, MEBI, GIBI = 2**10, 2**20, 2**30
+KIBI, MEBI, GIBI, TEBI = 2**10, 2**20, 2**30, 2**40
 
 _DECIMAL = (("P", 10**15), ("T", TERA), ("G", GIGA), ("M", MEGA), ("k", KILO))
-_BINARY = (("Gi", GIBI), ("Mi", MEBI), ("Ki", KIBI))
+_BINARY = (("Ti", TEBI), ("Gi", GIBI), ("Mi", MEBI), ("Ki", KIBI))
 _SECONDS = (("s", 1.0), ("ms", 1e-3), ("us", 1e-6), ("ns", 1e-9))
 
 # A key's ending names its unit; the factor takes the number to SI. The longest ending wins.
@@ -89,6 +89,38 @@ def parse_number(text: str, name: str, largest: float = LARGEST_COUNT) -> int | 
     return int(number) if number == math.floor(number) else number
 
 
+SIZES = {
+    "": GIBI,
+    "b": 1,
+    **{f"{prefix}{ending}".lower(): factor for prefix, factor in _BINARY for ending in ("", "B")},
+    **{f"{prefix}B".lower(): factor for prefix, factor in _DECIMAL},
+}
+"""Bytes in a unit as people type it; GB is decimal, GiB binary, and a bare number is GiB."""
+
+
+def parse_size(text: str, name: str, least: int = 0) -> int:
+    """An amount of memory in bytes: `44.42GiB`, `80 GB`, `512MiB`, and `5` for 5 GiB.
+
+    Raises:
+        UsageError: not a size, below `least`, or beyond 1e15 bytes.
+
+    >>> parse_size("80GB", "--memory"), parse_size("80GiB", "--memory"), parse_size("0.5", "--reserve")
+    (80000000000, 85899345920, 536870912)
+    """
+    plain = text.strip()
+    number = plain.rstrip("BKMGTPbkmgtpi ")
+    factor = SIZES.get(plain[len(number) :].strip().lower())
+    amount = _number(number)
+    size = None if factor is None or amount is None else round(amount * factor)
+    if size is None or not least <= size <= LARGEST_COUNT:
+        above = "of at least 0" if not least else "above 0"
+        raise UsageError(
+            f"{name} must be a size {above}, not '{shown(text)}'",
+            f"Write it like {name} 44.42GiB, 80GB or 5 (GiB)",
+        )
+    return size
+
+
 def _number(text: str) -> int | float | None:
     """The finite number that a text means, if it means one."""
     try:
@@ -139,6 +171,12 @@ def scaled_binary(value: float, unit: str = "B", digits: int = 4) -> str:
 def format_bytes(value: float) -> str:
     """Bytes with a decimal prefix, as memory traffic is quoted: 699.3 GB."""
     return scaled(value, "B")
+
+
+def format_memory(value: float) -> str:
+    """An amount of memory both ways, since 80 GB means either: 85.9 GB (80 GiB)."""
+    decimal, binary = scaled(value, "B"), scaled_binary(value)
+    return decimal if decimal == binary else f"{decimal} ({binary})"
 
 
 def format_flops(value: float) -> str:

@@ -265,8 +265,8 @@ def test_no_kernel_s_advice_fails_or_slows_it_down(device: Device) -> None:
 
 
 STORING = {
-    "weight_dtype": ("gemm", "gemv", "batched_gemm", "grouped_gemm", "gather"),
-    "kv_dtype": ("attention", "mla"),
+    "weight_dtype": ("gemm", "gemv", "batched_gemm", "grouped_gemm", "expert_gemm", "gather"),
+    "kv_dtype": ("attention", "mla", "rope_cache"),
 }
 """The operators that have a tensor of that kind; every one has a result."""
 
@@ -279,6 +279,8 @@ def test_no_shape_or_format_makes_advice_fail(op: registry.Op, data: st.DataObje
     shape: dict[str, Any] = {name: 2 * data.draw(sizes, label=name) for name in op.required}
     if "seq_q" in shape:
         shape["seq_kv"] += shape["seq_q"]
+    if op.name == "route":
+        shape["experts"] += shape["top_k"]
     device = data.draw(st.sampled_from([d for d in DEVICES.values() if d.dtypes()]))
     computable = [dtype for dtype in dtypes.names() if dtypes.find(dtype).engine in device.dtypes()]
     assume(computable)

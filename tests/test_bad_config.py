@@ -77,6 +77,7 @@ def test_a_file_that_is_no_config(text: str | bytes, words: tuple[str, ...], tmp
             {"layer_types": ["full"] * 32, "sliding_window": 8},
             ("layer_types", "has 'full'", "full_attention"),
         ),
+        ({"num_heads": 16}, ("num_attention_heads", "32 contradicts num_heads 16")),
         ({"hidden_size": float("nan")}, ("hidden_size", "whole number, not nan")),
         ({"vocab_size": float("inf")}, ("vocab_size", "whole number, not inf")),
         ({"quantization_config": "fp8"}, ("quantization_config", "must be an object")),

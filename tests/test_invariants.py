@@ -46,6 +46,12 @@ LARGEST = {
     "experts": 256,
     "heads": 16,  # times kv_heads
     "kv_heads": 16,
+    "key_heads": 16,
+    "key_dim": 512,
+    "value_dim": 512,
+    "seq": 8192,
+    "state": 256,
+    "taps": 16,
     "head_dim": 512,
     "head_dim_v": 512,
     "seq_q": 8192,
@@ -87,8 +93,12 @@ def legal(dims: dict[str, int], op: Op) -> dict[str, int]:
         full["heads"] = full["kv_heads"] * full["heads"]
     if "seq_q" in op.dims:
         full["seq_kv"] += full.get("seq_q", 1)
-    if op.name == "rope":
+    if op.name.startswith("rope"):
         full["head_dim"] *= 2
+    if "key_heads" in full:
+        full["heads"] = full["key_heads"] * full["heads"]
+    if op.name == "route":
+        full["experts"] += full["top_k"]
     if op.name == "mla":  # the values are part of what the keys have
         full["head_dim"] = full.get("head_dim", 64) + full.setdefault("head_dim_v", 512)
     return registry.resolve(op, full)[0]
@@ -335,12 +345,14 @@ def grown(case: Drawn, name: str, draw: Callable[[st.SearchStrategy[int]], int])
     value = case.dims.get(name)
     if value is None:  # no window: nothing is larger than that
         return {}
-    if name == "kv_heads":
-        heads = case.dims["heads"]
+    if name in ("kv_heads", "key_heads"):
+        heads = case.dims.get("heads", value)
         return {name: draw(st.sampled_from([d for d in range(value, heads + 1) if heads % d == 0]))}
     if name == "seq_q":
         return {name: draw(st.integers(value, case.dims["seq_kv"]))}
-    step = case.dims.get("kv_heads", 1) if name == "heads" else 2 if case.op.name == "rope" else 1
+    step = 2 if name == "head_dim" and case.op.name.startswith("rope") else 1
+    if name == "heads":
+        step = case.dims.get("kv_heads", 1) * case.dims.get("key_heads", 1)
     return {name: value + step * draw(sizes(4096))}
 
 
@@ -364,7 +376,7 @@ def test_nothing_falls_when_a_dimension_grows(op: Op, data: st.DataObject) -> No
 @SOME
 def test_batches_add_up(op: Op, data: st.DataObject, more: int) -> None:
     """The dimension of independent pieces: FLOPs add exactly, and batching shares what is common."""
-    name = next(n for n in ("batch", "experts", "rows", "m") if n in op.dims)
+    name = next(n for n in ("batch", "rows", "experts", "m") if n in op.dims)
     case = data.draw(cases(op))
     one, two = case.dims[name], more
     parts = [case.sized(**{name: count}).work for count in (one, two)]
@@ -379,7 +391,7 @@ def test_batches_add_up(op: Op, data: st.DataObject, more: int) -> None:
 @pytest.mark.parametrize("size", [1, 2, 2**21])
 def test_the_smallest_and_the_largest_shapes_are_finite_and_exact(op: Op, size: int) -> None:
     dims = dict.fromkeys(op.required, size)
-    full, _ = registry.resolve(op, {**dims, "head_dim": 2 * size} if op.name == "rope" else dims)
+    full, _ = registry.resolve(op, {**dims, "head_dim": 2 * size} if op.name.startswith("rope") else dims)
     for dtype in ("bf16", "fp8", "int8"):
         work = op.build(**full, precision=precision(dtype, weight="int4-g128", kv="nvfp4")).work
         for count in (work.read_bytes, work.written_bytes, work.flops, *work.flops_by_engine.values()):

@@ -42,6 +42,7 @@ SMALL = {"m": 3, "n": 5, "k": 7}
 PLANE = {"rows": 3, "cols": 5}  # 15 elements, 30 bytes in bf16
 HEADS = {"heads": 4, "kv_heads": 2, "head_dim": 8, "seq_q": 3, "seq_kv": 5}
 ONE_HEAD = {"heads": 1, "head_dim": 128, "seq": 4096}
+STATES = {"heads": 4, "key_heads": 2, "key_dim": 8, "value_dim": 2, "seq": 3, "batch": 2}
 LATENT = {"heads": 128, "seq_kv": 8192, "batch": 8}
 
 # fmt: off
@@ -147,6 +148,46 @@ CASES: dict[str, tuple[str, dict[str, int], dict[str, Any], Counts]] = {
     "mla standard": (
         "mla", {"heads": 4, "seq_q": 2, "seq_kv": 10}, {"impl": "standard"},
         Counts(9216 + 11520 + 320, 8192 + 320, 174080, 4 * 80 + 4096, 88)),
+    # 2 heads of 4 in 3 tokens: 24 elements in and out, 3 FLOPs each; the table 3 x 4 fp32. Eager:
+    # negate half (24, 24 bytes), concatenate (48, 48), two products (48 + half the table, 48), add (96, 48).
+    "rope eager": (
+        "rope", {"rows": 3, "heads": 2, "head_dim": 4}, {"impl": "eager"},
+        Counts(24 + 48 + 2 * (48 + 24) + 96, 24 + 48 + 2 * 48 + 48, 0, 72)),
+    # q 3 x 16, k 3 x 8, v 3 x 4 elements of 2 bytes, the table 3 x 4 of 4; Q 16-bit, K and V fp8.
+    "rope_cache": (
+        "rope_cache", {"rows": 3, "heads": 4, "kv_heads": 2, "head_dim": 4, "head_dim_v": 2}, {"kv": "fp8"},
+        Counts(96 + 48 + 24 + 48, 96 + 24 + 12, 0, 3 * 3 * 6 * 4)),
+    # one exp and one reciprocal, 1 + and a product; gate and x in.
+    "sigmoid_mul": ("sigmoid_mul", PLANE, {}, Counts(60, 30, 0, 30, 30)),
+    "sigmoid_mul eager": ("sigmoid_mul", PLANE, {"impl": "eager"}, Counts(60 + 30, 30 + 30, 0, 30, 30)),
+    # 3 x 8 scores; 3 x 2 weights of 16 bits, ids of 32; softmax's 4 and a comparison; 24 exp, 3 reciprocals.
+    "route": (
+        "route", {"rows": 3, "experts": 8, "top_k": 2}, {}, Counts(48, 12 + 24, 0, 120, 27)),
+    # three tokens in six pairs over four experts: a 3 x 7, four w of 5 x 7, c 6 x 5.
+    "expert_gemm": (
+        "expert_gemm", {"tokens": 3, "rows": 6, "experts": 4, "n": 5, "k": 7}, {},
+        Counts(42 + 280, 60, 2 * 6 * 35)),
+    "moe_dispatch": ("moe_dispatch", {**PLANE, "top_k": 2}, {}, Counts(30 + 24, 60)),
+    "moe_combine": ("moe_combine", {**PLANE, "top_k": 2}, {}, Counts(60 + 12, 30, 0, 60)),
+    # 2 sequences of 3 tokens, 4 heads of 8 x 2, 2 key heads: q and k 2 x 6 x 16, v and o 6 x 8, gates 6 x 8
+    # elements of 2 bytes; the states 2 x 64 of 4 bytes, 6 FLOPs an element and token, decayed once.
+    "delta_rule": (
+        "delta_rule", STATES, {}, Counts(384 + 96 + 96 + 512, 96 + 512, 6 * 3 * 128, 128, 24)),
+    "linear_attention": (
+        "linear_attention", STATES, {}, Counts(384 + 96 + 48 + 512, 96 + 512, 4 * 3 * 128, 128, 24)),
+    # x and dt 2 x 6 x 5, B and C 2 x 6 x 4 elements of 2 bytes; 2 x 5 x 4 states of 4 bytes.
+    "selective_scan": (
+        "selective_scan", {"channels": 5, "state": 4, "seq": 3, "batch": 2}, {},
+        Counts(120 + 96 + 160, 60 + 160, 0, 6 * 120, 120)),
+    # x 6 x 5; weight 5 x 4; three past tokens of 2 x 5 channels, 4 bytes each.
+    "causal_conv": (
+        "causal_conv", {"channels": 5, "taps": 4, "seq": 3, "batch": 2}, {},
+        Counts(60 + 40 + 120, 60 + 120, 0, 2 * 30 * 4)),
+    "gated_recurrence": (
+        "gated_recurrence", {"channels": 5, "seq": 3, "batch": 2}, {},
+        Counts(180 + 10 + 40, 60 + 40, 0, 90, 180)),
+    # 15 scores compared, 3 ids of 8 bytes.
+    "argmax": ("argmax", PLANE, {}, Counts(30, 24, 0, 15)),
 }
 # fmt: on
 

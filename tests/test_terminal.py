@@ -29,6 +29,7 @@ CALLS = [
     "op show gemm",
     "model list",
     "model show deepseek-v3",
+    "verify --replay h200 --op attention",
 ]
 NUMBERS = re.compile(r"(?<![\w.])\d[\d.,]* [kMGTP]?i?(?:B|FLOP|OP|op)(?:/s|/B)?\b(?: [*^]+)?")
 

@@ -36,17 +36,23 @@ Examples:
   memwall roofline --gpu h100 --op gemv
   memwall roofline --gpu h100,h200,mi300x --op gemm --m 4096 --n 4096 --k 4096
   memwall attention --model llama3-70b --seq 8192
+  memwall step --model llama3-8b --phase decode --context 4096
   memwall gpu list
 """
 
 COMMANDS = {
     "roofline": "What one kernel must cost: FLOPs, bytes, regime and bound time.",
     "attention": "Standard and flash attention side by side, per head, layer and pass.",
+    "step": "One prefill or step of decoding of a model, kernel by kernel.",
+    "capacity": "What fits: weights, cache and reserve; most tokens, sequences and context.",
+    "quant": "Weights in each format: bytes with scales, fit, and the bound of a decode step.",
+    "train-memory": "Training: parameters, gradients, optimizer and activations on each GPU.",
     "gpu": "The hardware catalogue: list, show, compare.",
     "hbm": "Memory standards beside what each product runs.",
     "op": "The operators: list, show.",
     "model": "The model catalogue: list, show.",
     "check": "Printed numbers against what they should be: claims files, and numbers in Markdown.",
+    "verify": "Real kernels on this GPU: their time and bytes against the prediction.",
 }
 
 
@@ -61,7 +67,7 @@ class LazyGroup(click.Group):
         """The command of that name."""
         if cmd_name not in COMMANDS:
             return None
-        module = import_module(f"memwall.cli.{cmd_name}")
+        module = import_module(f"memwall.cli.{cmd_name.replace('-', '_')}")
         command: click.Command = module.command
         return command
 

@@ -28,7 +28,7 @@ Examples:
 SHOW_EPILOG = """\b
 Examples:
   memwall model show llama3-70b
-  memwall model show path/to/config.json --json
+  memwall model show config.json --json
   memwall model show llama3-70b --yaml > my-model.yaml
 """
 
@@ -65,6 +65,7 @@ def show_model(model: str, as_yaml: bool, **options: Any) -> None:
     output = Output(**options)
     found = load_model(model)
     if as_yaml:
-        write_yaml(output, to_yaml(found) if config_path(model) else MODELS.find(model).text)
+        config = config_path(model)
+        write_yaml(output, to_yaml(found, config) if config else MODELS.find(model).text)
         return
     emit(output, lambda: [view.record(found)], lambda: view.show_page(found))

@@ -13,7 +13,7 @@ from memwall import dtypes
 from memwall.catalog import HARDWARE, MODELS, Catalog
 from memwall.errors import UsageError, shown
 from memwall.reports.case import DEFAULT_DTYPE, DEFAULT_GPU
-from memwall.units import LARGEST_AMOUNT, parse_count, parse_number
+from memwall.units import LARGEST_AMOUNT, parse_count, parse_number, parse_size
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -30,10 +30,18 @@ DIMS = {
     "kv_heads": "heads of K and V (default: heads)",
     "head_dim": "elements a head",
     "head_dim_v": "elements of a value head (default: head_dim)",
-    "seq": "tokens, both seq_q and seq_kv",
+    "seq": "tokens, both seq_q and seq_kv; recurrences: new tokens of each sequence",
     "seq_q": "query tokens; 1 is a decode step",
     "seq_kv": "key and value tokens, the new ones included",
     "window": "keys that a query sees",
+    "tokens": "expert_gemm: rows of a",
+    "top_k": "experts that a token uses",
+    "key_heads": "recurrences: heads of q and k (default: heads)",
+    "key_dim": "recurrences: elements of a key head",
+    "value_dim": "recurrences: elements of a value head",
+    "channels": "recurrences: channels",
+    "state": "recurrences: state elements a channel",
+    "taps": "causal_conv: tokens that it sees",
 }
 """Every dimension that an operator may have, and its help."""
 
@@ -81,6 +89,36 @@ class Amount(click.ParamType[float]):
                 f"{_flag(param)} must be 0 or at least 1, not '{shown(value)}'", f"Try {_flag(param)} 4.2e12"
             )
         return number
+
+
+class Size(click.ParamType[str]):
+    """An amount of memory such as 44.42GiB; a bare number is GiB. Checked here, kept as typed."""
+
+    name = "size"
+
+    def __init__(self, least: int = 1) -> None:
+        self.least = least
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """The text, which parse_size reads."""
+        parse_size(str(value), _flag(param), self.least)
+        return str(value)
+
+
+class Fraction(click.ParamType[float]):
+    """A number above 0 and at most 1."""
+
+    name = "fraction"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """The number."""
+        number = parse_number(value, _flag(param)) if isinstance(value, str) else value
+        if not 0 < number <= 1:
+            raise UsageError(
+                f"{_flag(param)} must be above 0 and at most 1, not '{shown(value)}'",
+                f"Try {_flag(param)} 0.9",
+            )
+        return float(number)
 
 
 class Named(click.ParamType[str]):
@@ -181,7 +219,7 @@ def shape_options(dims: tuple[str, ...] = tuple(DIMS)) -> Callable[[F], F]:
 def gpu_option(command: F) -> F:
     """--gpu, one or several."""
     text = f"a GPU, several (a,b,c) or a YAML file; default {DEFAULT_GPU}"
-    return click.option("--gpu", type=GPU, multiple=True, callback=_joined, help=text)(command)
+    return click.option("--gpu", type=GPU, multiple=True, callback=joined, help=text)(command)
 
 
 def dtype_option(command: F) -> F:
@@ -225,7 +263,7 @@ def output_options(command: F) -> F:
     return command
 
 
-def _joined(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -> str | None:
+def joined(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -> str | None:
     """--gpu a --gpu b is --gpu a,b."""
     return ",".join(values) if values else None
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from memwall.dtypes import Dtype, bytes_of, find
-from memwall.maths import ceil_div
-from memwall.models.model import Layers, Model
+from memwall.models.attentions import Attention
+from memwall.models.model import Model
+from memwall.models.weights import largest_share
 
 STATE_BYTES = 4
 """An element of a recurrent state: engines keep it in fp32."""
@@ -42,10 +43,11 @@ def kept(model: Model, kv: Dtype = DEFAULT_FORMAT, tensor_parallel: int = 1) -> 
     """
     sizes: dict[int | None, tuple[int, int]] = {}
     for group in model.layers if model.decodes else ():
-        each = _bytes_per_token(group, kv, tensor_parallel)
-        if each and group.attention is not None:
-            layers, size = sizes.get(group.attention.window, (0, 0))
-            sizes[group.attention.window] = (layers + group.repeats, size + group.repeats * each)
+        if group.attention is None or not group.attention.cached_elements:
+            continue
+        layers, size = sizes.get(group.attention.window, (0, 0))
+        each = group.repeats * _bytes_per_token(group.attention, kv, tensor_parallel)
+        sizes[group.attention.window] = (layers + group.repeats, size + each)
     ordered = sorted(sizes.items(), key=lambda item: (item[0] is not None, item[0]))
     return tuple(Kept(layers, size, window) for window, (layers, size) in ordered)
 
@@ -71,8 +73,18 @@ def state_elements(model: Model) -> int:
 
 
 def state_bytes_per_sequence(model: Model, tensor_parallel: int = 1) -> int:
-    """Recurrent states of a sequence, 4 bytes an element, heads split over GPUs [B]."""
-    return ceil_div(STATE_BYTES * state_elements(model), tensor_parallel)  # type: ignore[no-any-return]
+    """Recurrent states of a sequence, 4 bytes an element, heads split over GPUs while there are any [B]."""
+    return STATE_BYTES * sum(
+        g.repeats * largest_share(g.recurrence.state_elements, g.recurrence.state_shards, tensor_parallel)
+        for g in model.layers
+        if g.recurrence is not None
+    )
+
+
+def cross_bytes_per_source_token(model: Model, kv: Dtype = DEFAULT_FORMAT, tensor_parallel: int = 1) -> int:
+    """Keys and values that a decoder's layers keep of each token of its encoder [B]."""
+    crossing = [(group.repeats, group.cross) for group in model.layers if group.cross is not None]
+    return sum(repeats * _bytes_per_token(cross, kv, tensor_parallel) for repeats, cross in crossing)
 
 
 def indexer_bytes_per_token(model: Model, kv: Dtype = DEFAULT_FORMAT) -> int:
@@ -84,10 +96,7 @@ def indexer_bytes_per_token(model: Model, kv: Dtype = DEFAULT_FORMAT) -> int:
     )
 
 
-def _bytes_per_token(group: Layers, kv: Dtype, tensor_parallel: int) -> int:
+def _bytes_per_token(attention: Attention, kv: Dtype, tensor_parallel: int) -> int:
     """Of one layer on one GPU."""
-    if group.attention is None:
-        return 0
-    parts = min(tensor_parallel, group.attention.cache_shards)
-    elements = ceil_div(group.attention.cached_elements, parts)
+    elements = largest_share(attention.cached_elements, attention.cache_shards, tensor_parallel)
     return bytes_of((elements,), kv)  # type: ignore[no-any-return]

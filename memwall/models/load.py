@@ -33,6 +33,8 @@ RECURRENCES: Mapping[str, type[Recurrence]] = {
     "gated-linear": GatedLinearRecurrence,
 }
 """The kinds of parts by the names that files give them."""
+IMPORTED = "huggingface"
+"""The key that holds a config.json's keys instead of parts."""
 
 
 def load(name: str) -> Model:
@@ -56,10 +58,11 @@ def from_entry(entry: Entry) -> Model:
     """The model of a YAML file; a user's own is checked first, against the schema and its own total."""
     if not entry.user:
         return _model(entry)
-    from memwall.models.schema import ModelFile
+    from memwall.models.schema import ImportedFile, ModelFile
     from memwall.schema.base import validate
 
-    validate(ModelFile, entry.text, entry.where)
+    imported = IMPORTED in yamlfile.parse(entry.text, entry.where)
+    validate(ImportedFile if imported else ModelFile, entry.text, entry.where)
     model = _model(entry)
     _check_parameters(model, entry)
     return model
@@ -86,6 +89,15 @@ def _check_parameters(model: Model, entry: Entry) -> None:
 
 def _model(entry: Entry) -> Model:
     data = yamlfile.parse(entry.text, entry.where)
+    if IMPORTED in data:
+        from memwall.models.huggingface.model import from_keys
+
+        return from_keys(data[IMPORTED], entry.where, entry.text)._replace(
+            name=data["name"],
+            title=data["title"],
+            parameters_published=data.get("parameters"),
+            sources=_sources(data),
+        )
     norms = data.get("norms_per_layer", 2)
     return Model(
         name=data["name"],

@@ -57,6 +57,8 @@ class Storage(NamedTuple):
     linear: Dtype
     head: bool = False
     """Whether the head is quantised with the linear layers."""
+    every: bool = False
+    """Whether it covers linear layers that the checkpoint keeps at 16 bits too: a format asked for does."""
 
 
 class Model(NamedTuple):

@@ -38,6 +38,11 @@ class GatedDelta(NamedTuple):
         return self.value_heads * self.key_dim * self.value_dim + (self.convolution - 1) * self.mixed
 
     @property
+    def state_shards(self) -> int:
+        """Heads of Q and K: a GPU has those of its V heads."""
+        return self.key_heads
+
+    @property
     def flops_per_token(self) -> int:
         """Decay, read with k, rank-one update, read with q: 1 + 2 + 2 + 2 an element of the matrix."""
         return 7 * self.value_heads * self.key_dim * self.value_dim
@@ -96,6 +101,11 @@ class Mamba(NamedTuple):
     def state_elements(self) -> int:
         """Each channel's state, and the convolution's tokens."""
         return self.inner * (self.state + self.convolution - 1)
+
+    @property
+    def state_shards(self) -> int:
+        """Channels."""
+        return self.inner
 
     @property
     def flops_per_token(self) -> int:
@@ -157,6 +167,11 @@ class Mamba2(NamedTuple):
         return self.inner * self.state + (self.convolution - 1) * self.mixed
 
     @property
+    def state_shards(self) -> int:
+        """Heads; B and C of few groups are copied, which is not counted."""
+        return self.heads
+
+    @property
     def flops_per_token(self) -> int:
         """Decay, rank-one update, read: 1 + 2 + 2 an element of the state."""
         return 5 * self.inner * self.state
@@ -183,6 +198,11 @@ class LightningAttention(NamedTuple):
     def state_elements(self) -> int:
         """A head_dim x head_dim matrix a head."""
         return self.heads * self.head_dim * self.head_dim
+
+    @property
+    def state_shards(self) -> int:
+        """Heads."""
+        return self.heads
 
     @property
     def flops_per_token(self) -> int:
@@ -214,6 +234,11 @@ class ShortConvolution(NamedTuple):
         return (self.convolution - 1) * self.width
 
     @property
+    def state_shards(self) -> int:
+        """Channels."""
+        return self.width
+
+    @property
     def flops_per_token(self) -> int:
         """Two gates, and a multiply-add a tap."""
         return (2 + 2 * self.convolution) * self.width
@@ -239,6 +264,11 @@ class GatedLinearRecurrence(NamedTuple):
     def state_elements(self) -> int:
         """One element a channel, and the convolution's tokens."""
         return self.convolution * self.width
+
+    @property
+    def state_shards(self) -> int:
+        """Channels."""
+        return self.width
 
     @property
     def flops_per_token(self) -> int:

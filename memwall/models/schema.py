@@ -76,21 +76,32 @@ LayerGroup: Any = create_model(
 )
 
 
-class ModelFile(Strict):
-    """One model."""
+class _Named(Strict):
+    """What every model's file has."""
 
     EXAMPLE: ClassVar[str] = "memwall model show llama3-70b --yaml"
 
     name: Name
     title: str = Field(max_length=80)
     aliases: list[str] = Field(default_factory=list)
+    parameters: Whole | None = None
+    note: str | None = None
+    source: list[Source] = Field(min_length=1)
+
+
+class ImportedFile(_Named):
+    """One model by the keys of its config.json, which its family checks as it reads them."""
+
+    huggingface: dict[str, Any] = Field(min_length=1)
+
+
+class ModelFile(_Named):
+    """One model by its parts."""
+
     hidden_size: Whole
     vocab_size: Whole
     tied_embeddings: bool
     norms_per_layer: Size = 2
     norm_bias: bool = False
     context: Whole | None = None
-    parameters: Whole | None = None
     layers: list[LayerGroup] = Field(min_length=1)
-    note: str | None = None
-    source: list[Source] = Field(min_length=1)

@@ -9,7 +9,7 @@ from memwall.dtypes import Dtype, bytes_of, find
 from memwall.maths import ceil_div
 from memwall.models.inventory import Item, language_items, tower_items
 from memwall.models.model import Model, Storage
-from memwall.models.weights import Weight
+from memwall.models.weights import Weight, largest_share
 
 PLAIN = find("bf16")
 """Everything that is not quantised: 2 bytes an element, whatever torch_dtype a file names."""
@@ -37,7 +37,7 @@ def storage_of(model: Model, weight_dtype: str | None = None) -> Storage:
     """
     if weight_dtype is None:
         return model.storage or Storage(PLAIN.name, PLAIN)
-    return Storage(weight_dtype, find(weight_dtype))
+    return Storage(weight_dtype, find(weight_dtype), every=True)
 
 
 def weight_bytes(model: Model, storage: Storage | None = None, tensor_parallel: int = 1) -> WeightBytes:
@@ -50,17 +50,19 @@ def weight_bytes(model: Model, storage: Storage | None = None, tensor_parallel: 
         model: the model.
         storage: the linear layers' format; None: the checkpoint's own, and its files' exact size where they
             lie beside its config and hold no more than the formula.
-        tensor_parallel: GPUs; each weight is cut into as many equal parts as its heads, columns or rows
-            allow, and norms and latent projections stand on every GPU.
+        tensor_parallel: GPUs; each weight is cut between its heads, columns or rows, as far as there are
+            any, and norms and latent projections stand on every GPU. Where the cut is uneven, this is
+            the GPU with most.
     """
     chosen = storage or storage_of(model)
     items = list(language_items(model))
     quantised = sum(item.parameters for item in items if _covered(item, chosen))
     tower_parts = [item for tower in model.towers for item in tower_items(tower)]
-    language, towers = _stored(items, chosen, tensor_parallel), _stored(tower_parts, chosen, tensor_parallel)
+    plain = chosen._replace(every=False)  # towers stay at 16 bits
+    language, towers = _stored(items, chosen, tensor_parallel), _stored(tower_parts, plain, tensor_parallel)
     if storage is None and model.checkpoint_bytes:
         whole = _stored(items, chosen, 1)
-        exact = model.checkpoint_bytes - _stored(tower_parts, chosen, 1)
+        exact = model.checkpoint_bytes - _stored(tower_parts, plain, 1)
         # A checkpoint in 32 bits is loaded in 16, so more than the formula is not taken.
         language = ceil_div(language * exact, whole) if 0 < exact <= whole else language
     return WeightBytes(language, towers, quantised if chosen.linear != PLAIN else 0)
@@ -77,11 +79,11 @@ def _stored(items: Iterable[Item], storage: Storage, tensor_parallel: int) -> in
 
 
 def _covered(item: Item, storage: Storage) -> bool:
-    return item.quantised or (storage.head and item.weight.role == "head")
+    asked = storage.every and item.weight.role == "linear"
+    return item.quantised or asked or (storage.head and item.weight.role == "head")
 
 
 def _bytes(weight: Weight, dtype: Dtype, tensor_parallel: int) -> int:
-    """Copies times one tensor; one part of it where it is cut."""
+    """Copies times one tensor; the largest part of it where it is cut."""
     whole: int = weight.copies * bytes_of(weight.shape, dtype)
-    parts = min(tensor_parallel, weight.shards)
-    return ceil_div(whole, parts)  # type: ignore[no-any-return]
+    return largest_share(whole, weight.shards, tensor_parallel)

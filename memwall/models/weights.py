@@ -10,6 +10,8 @@ from __future__ import annotations
 from math import prod
 from typing import Literal, NamedTuple
 
+from memwall.maths import ceil_div
+
 Role = Literal["linear", "router", "head", "embedding", "table", "convolution", "vector"]
 """linear: a matrix that tokens are multiplied with, and that quantisation stores in fewer bits.
 router: picks experts, kept at 16 bits. embedding, table: looked up, a row a token. vector: norms, biases."""
@@ -64,3 +66,16 @@ def bias(of: Weight) -> Weight:
 def within(part: str, weights: list[Weight]) -> tuple[Weight, ...]:
     """Weights as those of a module."""
     return tuple(weight._replace(part=part) for weight in weights)
+
+
+def largest_share(whole: int, shards: int, gpus: int) -> int:
+    """What the GPU with most holds of a tensor of so many shards (heads, columns, rows) [as whole].
+
+        whole x ceil(shards / gpus) / shards
+
+    Shards are never cut, so more GPUs than shards hold copies of them.
+
+    >>> largest_share(1200, 12, 4), largest_share(1200, 12, 8), largest_share(1200, 2, 8)
+    (300, 200, 600)
+    """
+    return ceil_div(whole * ceil_div(shards, gpus), shards)  # type: ignore[no-any-return]

@@ -1,13 +1,13 @@
-"""Elementwise kernels and plain streams: copy, read, add, GELU, SiLU times up, rotary embedding.
+"""Elementwise kernels and plain streams: copy, read, add, GELU, SiLU times up, a gate.
 
 Computed in fp32 on the vector lanes, stored in the activations' format.
 """
 
 from __future__ import annotations
 
-from memwall.dtypes import Precision, find
-from memwall.maths import Count, exact_div
-from memwall.ops.registry import Dims, operator
+from memwall.dtypes import Precision
+from memwall.maths import Count
+from memwall.ops.registry import operator
 from memwall.program import Kernel, Program, Tensor, fuse
 
 _EXAMPLE = {"rows": 16384, "cols": 8192}
@@ -125,35 +125,30 @@ def silu_mul(rows: Count, cols: Count, *, precision: Precision, impl: str = "fus
     return program if impl == "eager" else fuse(program)
 
 
-def _even_head(dims: Dims) -> Dims:
-    from memwall.errors import UsageError
+@operator(example=_EXAMPLE, impls=("fused", "eager"))
+def sigmoid_mul(rows: Count, cols: Count, *, precision: Precision, impl: str = "fused") -> Program:
+    """A gate on attention's output: y = x / (1 + exp(-gate)).
 
-    if dims.get("head_dim", 0) % 2:
-        raise UsageError(
-            f"rope turns pairs: head_dim must be even, not {dims['head_dim']}", "Try --head-dim 128"
-        )
-    return dims
-
-
-@operator(example={"rows": 4096, "heads": 64, "head_dim": 128}, aliases=("rotary",), complete=_even_head)
-def rope(rows: Count, heads: Count, head_dim: Count, *, precision: Precision) -> Program:
-    """Rotary position embedding: each pair of a head's elements turned by the token's angle.
-
-        vector FLOPs = 3 rows heads head_dim   4 products and 2 sums a pair
-        read x          rows heads head_dim
-        read cos, sin   rows head_dim          fp32 table, half a head each
-        write y         rows heads head_dim
+        vector FLOPs = 2 rows cols     1 +, x times
+        special      = 2 rows cols     one exp and one reciprocal an element
+        read gate, x    2 rows cols
+        write y         rows cols
+        eager only: sigmoid(gate) is written and read back, 2 rows cols more
 
     Args:
         rows: tokens.
-        heads: query and key heads turned.
-        head_dim: elements a head, even.
-        precision: format of x and y.
+        cols: features of gate, x and y.
+        precision: format of every tensor.
+        impl: fused, one kernel; or eager, sigmoid and a product.
 
-    Source: Su et al. 2021, arXiv:2104.09864, equation 34.
+    Source: Qiu et al. 2025, arXiv:2505.06708 (gated attention, as in Qwen3-Next).
     """
-    x = Tensor("x", (rows, heads, head_dim), precision.activation)
-    table = Tensor("cos, sin", (rows, head_dim), find("fp32"), "parameter")
-    y = Tensor("y", (rows, heads, head_dim), precision.plain)
-    flops = 6 * exact_div(rows * heads * head_dim, 2)
-    return Program("rope", (Kernel("rope", (x, table), (y,), vector_flops=flops),))
+    shape = (rows, cols)
+    gate = Tensor("gate", shape, precision.activation)
+    x = Tensor("x", shape, precision.activation)
+    opened = Tensor("sigmoid(gate)", shape, precision.activation)
+    y = Tensor("y", shape, precision.plain)
+    sigmoid = Kernel("sigmoid", (gate,), (opened,), vector_flops=rows * cols, special_ops=2 * rows * cols)
+    product = Kernel("mul", (opened, x), (y,), vector_flops=rows * cols)
+    program = Program("sigmoid_mul", (sigmoid, product))
+    return program if impl == "eager" else fuse(program)

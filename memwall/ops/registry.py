@@ -14,7 +14,18 @@ from memwall.errors import UnknownName, UsageError, nearest, shown
 from memwall.program import Program
 from memwall.units import LARGEST_COUNT
 
-FAMILIES = ("gemm", "attention", "norm", "softmax", "elementwise", "gather")
+FAMILIES = (
+    "gemm",
+    "attention",
+    "norm",
+    "softmax",
+    "elementwise",
+    "rope",
+    "gather",
+    "moe",
+    "scan",
+    "sampling",
+)
 """The files of this folder that define operators."""
 
 Dims = dict[str, Any]

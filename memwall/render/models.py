@@ -10,7 +10,7 @@ from memwall.models.parameters import Parameters, count
 from memwall.models.storage import storage_of, weight_bytes
 from memwall.render.data import Record
 from memwall.render.page import Lines, Page, Section, Table
-from memwall.render.parts import attention_text, group_record, mixer_text, mlps_text
+from memwall.render.parts import attention_summary, group_record, mixer_text, mlps_text
 from memwall.units import format_bytes, format_parameters
 
 
@@ -34,6 +34,7 @@ def record(model: Model) -> Record:
         "kv_growth_bytes_per_token": cache.growth_bytes_per_token(model),
         "kv_all_layers_bytes_per_token": cache.all_layers_bytes_per_token(model),
         "indexer_bytes_per_token": cache.indexer_bytes_per_token(model),
+        "cross_bytes_per_source_token": cache.cross_bytes_per_source_token(model),
         "state_bytes_per_sequence": cache.state_bytes_per_sequence(model),
         "sliding": [
             {"window": kept.window, "layers": kept.layers, "bytes_per_token": kept.bytes_per_token}
@@ -51,7 +52,6 @@ def list_page(models: Sequence[Model]) -> Page:
     rows = []
     for model in models:
         parameters = count(model)
-        kinds = [attention_text(group.attention) for group in model.layers if group.attention is not None]
         rows.append(
             (
                 model.name,
@@ -59,7 +59,7 @@ def list_page(models: Sequence[Model]) -> Page:
                 format_parameters(parameters.active),
                 str(model.layer_count),
                 str(model.hidden_size),
-                "; ".join(dict.fromkeys(kinds)),
+                attention_summary(model),
             )
         )
     header = ("model", "parameters", "active", "layers", "hidden", "attention")
@@ -109,6 +109,9 @@ def _memory_rows(model: Model) -> list[tuple[str, ...]]:
     indexer, states = cache.indexer_bytes_per_token(model), cache.state_bytes_per_sequence(model)
     if indexer:
         rows.append(("indexer a token", f"{indexer:,} B", "16-bit"))
+    cross = cache.cross_bytes_per_source_token(model)
+    if cross:
+        rows.append(("cross cache", f"{cross:,} B", "a token of the encoder, 16-bit"))
     if states:
         rows.append(("states a sequence", f"{states:,} B", "4 bytes an element, however long it is"))
     return rows

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from memwall.models.attentions import Attention, LatentAttention
+from memwall.models.attentions import Attention, GroupedAttention, LatentAttention
 from memwall.models.load import kind_of
 from memwall.models.mlps import Experts, GatedMlp, Mlp
-from memwall.models.model import Layers
+from memwall.models.model import Layers, Model
 from memwall.models.recurrences import Recurrence
 from memwall.render.data import Record
 
@@ -33,6 +33,29 @@ def mixer_text(group: Layers) -> str:
     if group.cross is not None:
         words.append(f"cross: {attention_text(group.cross)}")
     return " + ".join(words) or "none"
+
+
+def attention_summary(model: Model) -> str:
+    """What mixes tokens in a model's layers, on one line: the kinds, and in how many layers if not in all."""
+    counts: dict[str, int] = {}
+    for group in model.layers:
+        if group.recurrence is not None:
+            kind = kind_of(group.recurrence)
+            counts[kind] = counts.get(kind, 0) + group.repeats
+        if group.attention is not None:
+            kind = attention_text(_plainest(group.attention))
+            counts[kind] = counts.get(kind, 0) + group.repeats
+    total, kinds = sum(group.repeats for group in model.layers), [*counts.items()]
+    words = [kind if count == total else f"{kind} ({count})" for kind, count in kinds[:_SHOWN]]
+    return "; ".join(words) + ("; ..." if len(kinds) > _SHOWN else "")
+
+
+_SHOWN = 2
+"""Kinds of layers in a line of the list; `show` has them all."""
+
+
+def _plainest(attention: Attention) -> Attention:
+    return attention._replace(shares_cache=False) if isinstance(attention, GroupedAttention) else attention
 
 
 def attention_text(attention: Attention) -> str:

@@ -161,7 +161,8 @@ def _case(
 
 def _check_formats(case: Case) -> None:
     """A format that no tensor of the operator has is a mistake, not a wish to ignore."""
-    roles = {tensor.role for tensor in case.program.inputs}
+    program = case.program
+    roles = {tensor.role for tensor in (*program.inputs, *program.outputs)}
     for flag, given, role in (
         ("--weight-dtype", case.formats.weight, "weight"),
         ("--kv-dtype", case.formats.kv, "cache"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -59,14 +60,18 @@ class Config:
         """Mappings within that families read."""
 
     def get(self, key: str, default: Any = None) -> Any:
-        """A value of any kind; null is as good as absent."""
-        for name in (key, *SPELLINGS.get(key, ())):
-            self.read.add(name)
-            if self.data.get(name) is not None:
-                return self.data[name]
-        fallback = next(
-            (self.defaults[name] for name in (key, *SPELLINGS.get(key, ())) if name in self.defaults), None
-        )
+        """A value of any kind; null is as good as absent.
+
+        Raises:
+            FileError: two spellings of the key contradict each other.
+        """
+        names = (key, *SPELLINGS.get(key, ()))
+        self.read.update(names)
+        stated = [name for name in names if self.data.get(name) is not None]
+        if stated:
+            self._check_agreement(stated)
+            return self.data[stated[0]]
+        fallback = next((self.defaults[name] for name in names if name in self.defaults), None)
         if fallback is not None and key not in self.data:
             if fallback is not False:
                 self.assumed[key] = fallback
@@ -174,6 +179,14 @@ class Config:
             if key not in self.read and value not in (None, False, [], {})
         ]
 
+    def _check_agreement(self, names: list[str]) -> None:
+        """Towers apart, whose hidden_size and embed_dim are different things."""
+        first, *others = names
+        other = next((name for name in others if self.data[name] != self.data[first]), None)
+        if other and self.path[-1:] != ("vision_config",):
+            problem = f"{shown(self.data[first])} contradicts {other} {shown(self.data[other])}"
+            raise self.wrong(first, problem, "Both name the same dimension: delete the one that is wrong")
+
     def _stated(self, key: str) -> bool:
         return any(self.data.get(name) is not None for name in (key, *SPELLINGS.get(key, ())))
 
@@ -200,6 +213,6 @@ class ConfigFile:
         """The 1-based line of the last key of a path that is there."""
         at = 0
         for key in path:
-            found = self.text.find(f'"{key}"', at)
-            at = found if found >= 0 else at
+            found = re.compile(rf'(?<![\w"]){re.escape(key)}"?\s*:|"{re.escape(key)}"').search(self.text, at)
+            at = found.start() if found else at
         return self.text.count("\n", 0, at) + 1

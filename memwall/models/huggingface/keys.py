@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from difflib import get_close_matches
 from fnmatch import translate
 from functools import cache
+from typing import Any
 
 from memwall import yamlfile
 from memwall.catalog import shipped_text
@@ -31,6 +32,17 @@ def unread(c: Config) -> Iterator[tuple[Config, str]]:
             yield c, key
     for inner in c.inners:
         yield from unread(inner)
+
+
+def sizing(c: Config) -> dict[str, Any]:
+    """The keys that were read, or that might have sized something, here and within."""
+    harmless = _harmless(_in_tower(c))
+    inners = {inner.path[-1]: inner for inner in c.inners if inner.path}
+    return {
+        key: sizing(inners[key]) if key in inners else value
+        for key, value in c.data.items()
+        if key in c.read or not harmless.match(key)
+    }
 
 
 def misspelt(c: Config, key: str) -> str | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Mapping
 from typing import Any
 
 from memwall.catalog import read_file
@@ -24,6 +25,32 @@ def read(path: str) -> Model:
         NotAvailable: an architecture that has no formula here.
     """
     c = _parsed(path)
+    name, title = _names(path, c)
+    model = _understood(c)._replace(name=name, title=title)
+    return safetensors.beside(model, os.path.dirname(path))
+
+
+def from_keys(data: Mapping[str, Any], where: str, text: str) -> Model:
+    """The model of a config's keys that stand in another file; without a name.
+
+    Raises:
+        FileError, NotAvailable: as `read` says.
+    """
+    return _understood(Config(data, ConfigFile(where, text)))
+
+
+def keys_of(path: str) -> dict[str, Any]:
+    """A config.json's keys, without those that size nothing.
+
+    Raises:
+        FileError, NotAvailable: as `read` says.
+    """
+    c = _parsed(path)
+    _understood(c)
+    return keys.sizing(c)
+
+
+def _understood(c: Config) -> Model:
     model = _built(c)
     found = quantisation.read(c) or next(
         (q for q in (quantisation.read(inner) for inner in c.inners) if q is not None), None
@@ -31,9 +58,7 @@ def read(path: str) -> Model:
     if found:
         model = quantisation.skip(model._replace(storage=found.storage), found.skipped)
     _check_spelling(c)
-    name, title = _names(path, c)
-    model = model._replace(name=name, title=title, notes=(*_limits(c, model), *_notes(c)))
-    return safetensors.beside(model, os.path.dirname(path))
+    return model._replace(notes=(*_limits(c, model), *_notes(c)))
 
 
 def _parsed(path: str) -> Config:
@@ -98,7 +123,7 @@ def _check_spelling(c: Config) -> None:
 def _limits(c: Config, model: Model) -> list[str]:
     """What the numbers leave out."""
     notes = [] if model.decodes else ["encoder only: no KV cache, no decode phase"]
-    extra = next((each.data.get("num_nextn_predict_layers") for each in (c, *c.inners)), None)
+    extra = next((each.get("num_nextn_predict_layers") for each in (c, *c.inners)), None)
     if extra:
         notes.append(f"num_nextn_predict_layers {extra}: the multi-token-prediction module is not counted")
     return notes

@@ -1,0 +1,1 @@
+"""What must be in memory at once: of a server, and of a training run."""

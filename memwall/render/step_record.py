@@ -1,0 +1,143 @@
+"""The report on a pass as a record, and the remarks that its record and its page share."""
+
+from __future__ import annotations
+
+from memwall.render.bounds import LIMITS, evidence_record, step_record
+from memwall.render.data import Record
+from memwall.reports.evidence import confession, remarks
+from memwall.reports.step import Line, StepReport, whole_bytes
+from memwall.units import format_bytes, significant
+
+LITTLE = 0.01
+"""Activations below this share of the traffic need no remark."""
+
+
+def record(report: StepReport) -> Record:
+    """The report under its documented keys."""
+    whole, work = report.whole, report.whole.work
+    times = {term.limit: term.time_s for term in whole.terms}
+    decode = report.phase == "decode"
+    return {
+        "gpu": report.device.name,
+        "model": report.model.name,
+        "phase": report.phase,
+        "batch": report.tokens.batch,
+        "seq": None if decode else report.source or report.tokens.seq_q,
+        "context": report.length,
+        "encoder_tokens": report.source or None,
+        "dtype": report.formats.dtype,
+        "weight_dtype": report.storage.linear.name,
+        "kv_dtype": report.setting.plain.kv.name,
+        "impl": report.setting.impl,
+        "eager": report.setting.eager,
+        "merged": report.setting.merged,
+        "flops": work.flops,
+        "flops_by_engine": work.flops_by_engine,
+        "read_bytes": whole_bytes(work.read_bytes),
+        "written_bytes": whole_bytes(work.written_bytes),
+        "traffic_bytes": whole_bytes(work.traffic_bytes),
+        "weight_bytes": report.weight_bytes,
+        "kv_read_bytes": report.read_bytes("cache"),
+        "kv_written_bytes": report.written_bytes("cache"),
+        "state_bytes": report.read_bytes("state") + report.written_bytes("state"),
+        "activation_bytes": report.activation_bytes,
+        "fusion_saves_bytes": report.saved_bytes,
+        "arithmetic_intensity": whole.arithmetic_intensity,
+        "ridge_point": whole.ridge_point,
+        "regime": whole.regime,
+        "limited_by": whole.limited_by,
+        "bound_time_s": whole.time_s,
+        "terms_s": {limit: times[limit] for limit in LIMITS if limit in times},
+        "kernels_bound_time_s": report.kernels_bound_time_s,
+        "ttft_s": None if decode else whole.time_s,
+        "time_per_token_s": whole.time_s if decode else None,
+        "tokens_per_s": report.tokens_per_s,
+        "tokens_per_s_per_user": report.tokens_per_s_per_user,
+        "tokens_per_s_per_gpu": report.tokens_per_s,
+        "mbu": report.mbu,
+        "mfu": report.mfu,
+        "fits": report.fits,
+        "capacity_bytes": report.capacity_bytes,
+        "resident_weight_bytes": report.resident_weight_bytes,
+        "resident_cache_bytes": report.resident_cache_bytes,
+        "kernels": [_kernel_record(line, report) for line in report.lines],
+        "defaults": list(report.defaults),
+        **evidence_record(report.device, report.bounds, report.model),
+        "notes": all_notes(report),
+        "advice": [step_record(step) for step in report.advice],
+    }
+
+
+def warning(report: StepReport) -> str | None:
+    """That it does not fit, and by how much; None if it does, or nobody knows."""
+    capacity, needed = report.capacity_bytes, report.resident_bytes
+    if capacity is None or needed <= capacity:
+        return None
+    return (
+        f"{report.model.name} does not fit on one {report.device.name}: weights "
+        f"{format_bytes(report.resident_weight_bytes)} and cache {format_bytes(report.resident_cache_bytes)} "
+        f"are {format_bytes(needed - capacity)} more than its {format_bytes(capacity)}"
+    )
+
+
+def all_notes(report: StepReport) -> list[str]:
+    """All that its reader should know."""
+    return [*shared_notes(report), *own_notes(report)]
+
+
+def shared_notes(report: StepReport) -> list[str]:
+    """What holds on every device."""
+    model = report.model
+    notes = [f"by default: {', '.join(report.defaults)}"] if report.defaults else []
+    if report.phase == "decode":
+        notes.append("the new token is counted in the context: attention reads as many keys")
+    if any(launch.kind == "routing" for launch in (line.launch for line in report.lines)):
+        notes.append(
+            "experts: those that the batch meets on average with even routing, N (1 - (1 - k/N)^tokens)"
+        )
+    if model.towers:
+        notes.append("text alone: the towers for images and sound do not run")
+    if model.context and report.tokens.seq_kv > model.context:
+        notes.append(f"{report.tokens.seq_kv} tokens are more than the {model.context} it was made for")
+    notes += [confession(model.doubt)] if model.doubt else []
+    return [*notes, *model.notes]
+
+
+def own_notes(report: StepReport) -> list[str]:
+    """What holds on this device alone."""
+    notes = remarks(report.device, report.bounds)
+    too_large = warning(report)
+    if too_large:
+        notes.append(too_large)
+    if report.setting.absorbed:
+        notes.append(
+            "latent attention absorbed: on this device faster than making K and V of the whole cache"
+        )
+    share = report.activation_bytes / report.whole.work.traffic_bytes
+    if report.whole.limited_by == "hbm" and share > LITTLE:
+        notes.append(f"activations are {percent(share)} of the traffic; those that stay in L2 cost less")
+    return notes
+
+
+def percent(share: float) -> str:
+    """53.5 %; what is below a thousandth is 0 %."""
+    return f"{significant(100 * share, 3)} %" if share >= LITTLE / 10 else "0 %"
+
+
+def _kernel_record(line: Line, report: StepReport) -> Record:
+    """One launch; its share counts all its repeats."""
+    launch, work = line.launch, line.bound.work
+    return {
+        "name": launch.name,
+        "kind": launch.kind,
+        "repeats": launch.repeats,
+        "flops": work.flops,
+        "read_bytes": whole_bytes(work.read_bytes),
+        "written_bytes": whole_bytes(work.written_bytes),
+        "traffic_bytes": whole_bytes(work.traffic_bytes),
+        "arithmetic_intensity": line.bound.arithmetic_intensity,
+        "regime": line.bound.regime,
+        "limited_by": line.bound.limited_by,
+        "bound_time_s": line.bound.time_s,
+        "share": line.time_s / report.kernels_bound_time_s,
+    }

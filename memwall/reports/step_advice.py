@@ -1,0 +1,83 @@
+"""What to do next about a pass, each step with its bound."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
+
+from memwall.bound import Bound
+from memwall.hardware import Device
+from memwall.reports.step import StepReport, step
+from memwall.reports.steps import Step, faster, narrower
+from memwall.units import format_bytes, significant
+
+MOST = 16_384
+"""Sequences up to which a batch is looked for that is no longer memory-bound."""
+
+
+def next_steps(report: StepReport) -> tuple[Step, ...]:
+    """Fusion, narrower formats and a larger batch, as far as they gain."""
+    makers = (_fusion, _weights, _cache, _batch)
+    return tuple(made for make in makers for made in make(report))
+
+
+def _again(report: StepReport, **changes: Any) -> StepReport:
+    return step(report.model, gpu=report.device, **{**report.asked, **changes})
+
+
+def _bound_with(report: StepReport, **changes: Any) -> Callable[[Device], Bound]:
+    return lambda _: _again(report, **changes).whole
+
+
+def _fusion(report: StepReport) -> Iterator[Step]:
+    if report.setting.impl == "standard":
+        then = _again(report, impl="flash").whole
+        found = faster("fusion", "flash attention keeps S and P on chip", report.whole, then)
+        yield from [found] if found else []
+    if report.setting.eager:
+        then = _again(report, eager=False).whole
+        found = faster("fusion", "elementwise steps in the kernels beside them", report.whole, then)
+        yield from [found] if found else []
+
+
+def _weights(report: StepReport) -> Iterator[Step]:
+    """Linear layers that compute in fp8, and such as only store four bits."""
+    if report.storage.linear.bits <= 8:
+        return
+    choices = [
+        ("fp8", _bound_with(report, dtype="fp8", weight_dtype=None)),
+        ("int4-g128", _bound_with(report, weight_dtype="int4-g128")),
+    ]
+    found = narrower("quantisation", "linear layers", choices, report.whole)
+    yield from [found] if found else []
+
+
+def _cache(report: StepReport) -> Iterator[Step]:
+    if report.phase != "decode" or report.setting.plain.kv.bits <= 8:
+        return
+    found = narrower("KV cache", "cache", [("fp8", _bound_with(report, kv_dtype="fp8"))], report.whole)
+    yield from [found] if found else []
+
+
+def _batch(report: StepReport) -> Iterator[Step]:
+    """The batch from which on the products limit, or that none does since each sequence brings its cache."""
+    if report.phase != "decode" or report.whole.limited_by != "hbm":
+        return
+    sized = partial(_again, report)
+    most = sized(batch=max(MOST, report.tokens.batch))
+    if most.whole.limited_by == "hbm":
+        twice = sized(batch=2 * most.tokens.batch)
+        rate = most.tokens.batch / (twice.whole.time_s - most.whole.time_s)
+        text = "Memory-bound at any batch, since each sequence brings its cache: towards "
+        yield Step("batch", f"{text}{significant(rate)} tokens/s")
+        return
+    low, high = report.tokens.batch, most.tokens.batch
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if sized(batch=middle).whole.limited_by == "hbm" else (low, middle)
+    then = sized(batch=high)
+    reached = f"{significant(then.tokens_per_s)} tokens/s, {significant(then.tokens_per_s_per_user)} a user"
+    cache = f"their cache takes {format_bytes(then.resident_cache_bytes)}"
+    text = f"At batch {high} this becomes compute-bound: {reached}; {cache}"
+    yield Step("batch", text, then.whole.time_s, ("batch", high))
