@@ -12,14 +12,18 @@ from memwall.claims.verdict import Court, Judged
 from memwall.errors import MemwallError
 from memwall.units import significant
 
-DIGITS = 5
+DIGITS = 4
+MANY = 100_000
+"""From here on the commas of a whole number read better than digits without."""
+TIMES = ("x", "X", "×")  # noqa: RUF001 - as texts print it
 
 
 def in_unit(value: Quantity, unit: str) -> str:
     """A value in the unit in which it was printed: 138.4 MB."""
     number = value.value / parse_unit(unit).value
-    text = f"{number:,.0f}" if abs(number) >= 100_000 else significant(number, DIGITS)
-    return f"{text} {unit}".strip()
+    text = f"{number:,.0f}" if abs(number) >= MANY else significant(number, DIGITS)
+    close = "" if unit in TIMES else " "
+    return f"{text}{close}{unit}".strip()
 
 
 def ends_in_unit(ends: tuple[Quantity, Quantity], unit: str) -> str:

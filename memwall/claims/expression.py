@@ -1,7 +1,7 @@
 """Arithmetic over named numbers and memwall's own reports: read with a whitelist, never run as code.
 
     exact       5 * 1024*bit * 2619*MHz * 2           numbers, units, + - * / **, parentheses
-    functions   max(a, b), min, sqrt, ceil, floor, log2, exp
+    functions   max(a, b), min, sqrt, ceil, floor, log, log2, exp
     names       inputs and claims of the file; claim.low, claim.high of a range; text.claim of another text
     reports     gpu("h100").bandwidth_bytes_per_s, roofline("gemv", m=8192, k=8192).arithmetic_intensity
 
@@ -72,6 +72,7 @@ FUNCTIONS: dict[str, Callable[..., Quantity]] = {
     "floor": _plain(math.floor),
     "log2": _plain(math.log2),
     "exp": _plain(math.exp),
+    "log": _plain(math.log),
 }
 
 

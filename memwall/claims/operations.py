@@ -3,6 +3,7 @@
     roofline("gemm", m=4096, n=4096, k=4096, gpu="h100").arithmetic_intensity
     attention("llama3-70b", seq=4096).standard.traffic_bytes
     gpu("h100").memory.pin_rate_gbit_per_s        model("llama3-70b").parameters_total
+    step("llama3-70b", context=4096).kernels["mlp.down"].flops
 
 The keys are those that the commands document, so that a claim and `--json` cannot disagree; a key's ending
 says its unit. Each answer is made once a run.
@@ -13,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from importlib import import_module
+from inspect import isfunction, signature
 from typing import Any, NamedTuple
 
 from memwall.claims.quantity import Quantity, parse_unit
@@ -49,6 +51,20 @@ OPERATIONS: Mapping[str, Operation] = {
         "memwall.hardware:load", "memwall.claims.operations:device_keys", "memwall gpu show", ""
     ),
     "model": Operation("memwall.models.load:load", "memwall.render.models:record", "memwall model show", ""),
+    "step": Operation(
+        "memwall.reports.step:step", "memwall.render.step_record:record", "memwall step", "--model"
+    ),
+    "capacity": _operation("capacity", "--model"),
+    "quant": _operation("quant", "--model"),
+    "train_memory": Operation(
+        "memwall.reports.training:training_memory",
+        "memwall.render.training:record",
+        "memwall train-memory",
+        "--model",
+    ),
+    "traffic": Operation(
+        "memwall.claims.operations:traffic", "memwall.claims.operations:as_it_is", "memwall.traffic", ""
+    ),
     "standard": Operation(
         "memwall.claims.operations:standard", "memwall.claims.operations:as_it_is", "memwall hbm --all", ""
     ),
@@ -152,6 +168,29 @@ def standard(name: str) -> dict[str, Any]:
     return dict(known[name])
 
 
+def traffic(formula: str, **sizes: Any) -> dict[str, Any]:
+    """What a tiled kernel asks of the memory, by a formula of memwall.traffic: flash1_figure, tiled_gemm ...
+
+    Raises:
+        UsageError: no such formula.
+    """
+    from memwall import traffic as formulas
+
+    known = [
+        name
+        for name, made in vars(formulas).items()
+        if isfunction(made) and signature(made).return_annotation == "Traffic"
+    ]
+    if formula not in known:
+        raise UsageError(f"no traffic formula '{shown(formula)}'", f"There are: {', '.join(known)}")
+    made = getattr(formulas, formula)(**sizes)
+    return {
+        "read_bytes": made.read_bytes,
+        "written_bytes": made.written_bytes,
+        "total_bytes": made.total_bytes,
+    }
+
+
 def as_it_is(record: dict[str, Any]) -> dict[str, Any]:
     """What needs no rendering."""
     return record
@@ -184,6 +223,14 @@ def _child(here: Any, step: Step, name: str, before: Sequence[Step]) -> Any:
         return here[step]
     if isinstance(here, list) and isinstance(step, int) and -len(here) <= step < len(here):
         return here[step]
+    if isinstance(here, list):
+        named = [
+            each
+            for each in here
+            if isinstance(each, Mapping) and step in (each.get("name"), each.get("kernel"))
+        ]
+        if named:
+            return named[0]
     known = [str(key) for key in here] if isinstance(here, Mapping) else []
     near = nearest(str(step), known, limit=1)
     hint = f"Did you mean {near[0]}?" if near else _keys_hint(here)

@@ -145,10 +145,11 @@ _PREFIXED = {
     "m": Quantity(1, (("m", 1),)),
 }
 _MINUTE, _HOUR, _DAY = 60, 3600, 86400
-_COUNTED = (
+_COUNTED_WORDS = (
     "x X × cycle cycles clock tok token tokens req request requests GPU GPUs GPU-equivalents user users "  # noqa: RUF001
     "head layer layers bank banks thread threads stack stacks pass pin SM"
-).split()
+)
+_COUNTED = _COUNTED_WORDS.split()
 """What is counted: words after a printed number that leave it a plain number."""
 
 _WHOLE = {

@@ -25,7 +25,7 @@ Examples:
 
 \b
 Beside a number in Markdown: <!-- memwall: gpu("h100").ridge_points.bf16 -->
-A computation: numbers, units, + - * / **, min max sqrt ceil floor log2 exp, names of claims and
+A computation: numbers, units, + - * / **, min max sqrt ceil floor log, names of claims and
 inputs, and reports with a key of their --json: roofline("gemv", gpu="h100").bound_time_s
 
 \b

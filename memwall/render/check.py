@@ -141,7 +141,7 @@ def right_text(judged: Judged) -> str:
 
 def _heading(docket: Docket) -> str:
     names = ", ".join(file.file for file in docket.files)
-    return f"{len(docket.judged)} claims of {names}" if docket.files else "no claims"
+    return f"{_claims(docket.judged)} of {names}"
 
 
 def _summary(docket: Docket) -> list[tuple[str, str]]:
@@ -176,7 +176,11 @@ def _explained(docket: Docket, judged: Judged) -> Section:
 
 def _sentence(judged: Sequence[Judged]) -> str:
     kinds = ", ".join(f"{count} {verdict}" for verdict, count in counts(judged).items() if count)
-    return f"{len(judged)} claims: {kinds}"
+    return f"{_claims(judged)}: {kinds}"
+
+
+def _claims(judged: Sequence[Judged]) -> str:
+    return "1 claim" if len(judged) == 1 else f"{len(judged)} claims"
 
 
 def _erratum(docket: Docket, judged: Judged, following: Sequence[Judged]) -> tuple[str, ...]:
