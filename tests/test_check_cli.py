@@ -176,8 +176,8 @@ def test_every_shipped_finding_has_its_derivation(capsys: pytest.CaptureFixture[
     sections = capsys.readouterr().out.split("\n\n")[1:]
     assert len(sections) > 100
     for section in sections:
-        assert any(word in section for word in ("right  ", "one part  ", "against  ", "as text  ")), section
-        assert "because   " in section
+        assert any(word in section for word in ("right ", "one part ", "against ", "text ")), section
+        assert "because " in section
 
 
 KNOWN = {

@@ -258,9 +258,9 @@ def test_where_a_claim_stands(where: str, ids: list[str]) -> None:
 def test_the_derivation_has_the_numbers_in_it() -> None:
     docket = docket_of(CHAIN)
     lines = "\n".join(derivation(docket.court, docket.judged[2]))
-    assert "right     100 TFLOP/s / 2 TB/s = 50 FLOP/byte" in lines
-    assert "as text   200 TFLOP/s / 2 TB/s = 100 FLOP/byte" in lines
-    assert "starts at peak (1)" in lines
+    assert "right      100 TFLOP/s / 2 TB/s = 50 FLOP/byte" in lines
+    assert "text       200 TFLOP/s / 2 TB/s = 100 FLOP/byte" in lines
+    assert "starts at  peak (1)" in lines
     assert "printed / right = 2" in lines
 
 

@@ -7,6 +7,7 @@ import io
 import json
 import os
 import re
+import shlex
 import stat
 import subprocess
 import sys
@@ -157,11 +158,13 @@ def test_every_example_in_the_help_runs(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     Path("config.json").write_text(json.dumps(A_CONFIG))  # the user's own, which examples name
+    for name in ("README.md", "chapter.txt"):
+        Path(name).write_text("3 GB<!-- memwall: 3*GB -->\n")
     text = output(capsys, " ".join([*path, "--help"]))
     for line in re.findall(r"^ +memwall (.*)$", text, re.MULTILINE):
         if line.startswith("verify") and not {"numpy", "--replay"} & set(line.split()):
             continue  # it needs a GPU, and takes a minute there
-        code = run(line.partition(" > ")[0].split())
+        code = run(shlex.split(line.partition(" > ")[0]))
         err = capsys.readouterr().err
         if "unknown GPU" in err and len(HARDWARE.names()) < FEW:
             pytest.skip("a GPU of the examples has no file")

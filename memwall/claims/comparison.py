@@ -90,14 +90,15 @@ def in_unit_of(claim: Claim, ends: Ends) -> tuple[float, float]:
     return at(claim, lambda: low.to(claim.unit)), at(claim, lambda: high.to(claim.unit))
 
 
-def at(claim: Claim, make: Callable[[], Made]) -> Made:
-    """What `make` makes; its errors name the claim's file and line."""
+def at(claim: Claim, make: Callable[[], Made], line: int = 0) -> Made:
+    """What `make` makes; its errors name the file, and the line given or the claim's."""
     try:
         return make()
     except FileError:
         raise
     except MemwallError as error:
-        raise FileError(f"{claim.place}: {claim.id}: {error.message}", error.hint) from None
+        place = claim.place._replace(line=line or claim.place.line)
+        raise FileError(f"{place}: {claim.id}: {error.message}", error.hint) from None
 
 
 def unfit(claim: Claim, quantity: Quantity) -> FileError:

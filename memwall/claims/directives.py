@@ -33,6 +33,7 @@ _CODE = re.compile(r"(?<!`)(`+)(?!`)[^\n]*?(?<!`)\1(?!`)")
 _FENCE = re.compile(r"[ \t]{0,3}(`{3,}|~{3,})[^\n]*\n")
 _RANGE = re.compile(r"\s*(?:-|–|—|to)\s*[~$]?$")  # noqa: RUF001 - the dashes that texts print
 _BEFORE = re.compile(r"(?:~|≈|<=|>=|<|(?<!--)>|≤|≥|\$)[ \t]*$")
+_LINK = re.compile(r"(?<=\])\([^()\n]*\)")
 _PER = re.compile(r"/[A-Za-z-]+")
 
 
@@ -124,7 +125,9 @@ def _beside(text: str, whole: re.Match[str]) -> tuple[Number, int]:
         if mark in text[line : whole.start()]
     )
     cell = max(line, *ends, line)
-    found = list(numbers(text, cell, whole.start()))
+    found = list(
+        numbers(_LINK.sub(lambda link: " " * len(link[0]), text[: whole.start()]), cell, whole.start())
+    )
     if not found:
         raise UsageError(
             "there is no number before the directive", "Put it right behind the number that it is about"

@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from memwall.catalog import Entry, shipped
-from memwall.claims.claim import Claim, ClaimsFile
+from memwall.claims.claim import VERDICTS, Claim, ClaimsFile
+from memwall.claims.files import read_text
 from memwall.claims.verdict import Court, Judged, followers
 
 SHIPPED = "configs/claims"
@@ -84,23 +85,26 @@ def at(where: str) -> Callable[[Claim], bool]:
 def shipped_files() -> list[Entry]:
     """The claims that come with memwall."""
     folder = shipped(SHIPPED)
+    names = os.listdir(folder) if isinstance(folder, str) else [item.name for item in folder.iterdir()]
+    return [_entry(folder, name) for name in sorted(names) if name.endswith(".yaml")]
+
+
+def shipped_file(path: str) -> Entry | None:
+    """Shipped claims by their name, chapter4, or by their path where no such file lies."""
+    name = path.removeprefix(f"{SHIPPED}/").removesuffix(".yaml")
+    if os.path.exists(path) or os.sep in name:
+        return None
+    return next((entry for entry in shipped_files() if entry.name == name), None)
+
+
+def _entry(folder: Any, name: str) -> Entry:
     if isinstance(folder, str):
-        names = sorted(name for name in os.listdir(folder) if name.endswith(".yaml"))
-        return [_entry(f"{folder}/{name}") for name in names]
-    items = sorted((item for item in folder.iterdir() if item.name.endswith(".yaml")), key=lambda i: i.name)
-    return [Entry(item.name[:-5], item.read_text("utf-8"), f"{SHIPPED}/{item.name}", False) for item in items]
-
-
-def _entry(path: str) -> Entry:
-    from memwall.claims.files import read_text
-
-    return Entry(os.path.basename(path), read_text(path), path, user=False)
+        return Entry(name[:-5], read_text(f"{folder}/{name}"), f"{folder}/{name}", user=False)
+    return Entry(name[:-5], folder.joinpath(name).read_text("utf-8"), f"{SHIPPED}/{name}", user=False)
 
 
 def counts(judged: Iterable[Judged]) -> dict[str, int]:
     """How many claims came to each verdict."""
-    from memwall.claims.claim import VERDICTS
-
     found = dict.fromkeys(VERDICTS, 0)
     for each in judged:
         found[each.verdict] += 1

@@ -41,25 +41,32 @@ def ends_in_unit(ends: tuple[Quantity, Quantity], unit: str) -> str:
 def derivation(court: Court, judged: Judged) -> list[str]:
     """The lines that lead from the inputs to the verdict."""
     claim = judged.claim
-    lines = [f"printed   {claim.printed.text}{_tolerance(claim)}"]
-    for expression in claim.compute:
-        lines += _worked("right", court, claim, expression, court.rightly(claim))
-    own = claim.as_printed or (claim.compute if judged.wrong_inputs else ())
-    for expression in own:
-        lines += _worked("as text", court, claim, expression, court.as_printed(claim))
+    lines = [f"printed    {claim.printed.text}{_tolerance(claim)}"]
+    for name, expression in _named("right", claim.compute):
+        lines += _worked(name, court, claim, expression, court.rightly(claim))
+    for name, expression in _named(
+        "text", claim.as_printed or (claim.compute if judged.wrong_inputs else ())
+    ):
+        lines += _worked(name, court, claim, expression, court.as_printed(claim))
     for part in claim.mixes:
         if part.compute:
-            lines += _worked("one part", court, claim, part.compute, court.rightly(claim))
-            lines[-1 - len(_facts(court, claim, part.compute, court.rightly(claim)))] += f": {part.what}"
-    lines += [f"against   {_against(court, claim, name)}" for name in claim.contradicts]
+            first, *facts = _worked("one part", court, claim, part.compute, court.rightly(claim))
+            lines += [f"{first}: {part.what}", *facts]
+    lines += [f"against    {_against(court, claim, name)}" for name in claim.contradicts]
     lines += [
-        f"published {part.printed.text}: {part.what} [{part.source}]"
+        f"published  {part.printed.text}: {part.what} [{part.source}]"
         for part in claim.published
         if part.printed
     ]
     lines += _second_route(court, judged)
     lines += _outcome(court, judged)
     return lines
+
+
+def _named(name: str, expressions: tuple[Expression, ...]) -> Iterator[tuple[str, Expression]]:
+    """One computation under its name, two as the low and the high end."""
+    ends = ("",) if len(expressions) == 1 else (" low", " high")
+    return ((f"{name}{end}", each) for end, each in zip(ends, expressions, strict=False))
 
 
 def _worked(name: str, court: Court, claim: Claim, expression: Expression, lookup: Lookup) -> list[str]:
@@ -69,7 +76,7 @@ def _worked(name: str, court: Court, claim: Claim, expression: Expression, looku
     result = (
         readable(value) if value.dimension != parse_unit(claim.unit).dimension else in_unit(value, claim.unit)
     )
-    line = f"{name:<9} {written} = {result}" if written != result else f"{name:<9} {result}"
+    line = f"{name:<10} {result}" if expression.single else f"{name:<10} {written} = {result}"
     return [line, *_facts(court, claim, expression, lookup)]
 
 
@@ -77,10 +84,10 @@ def _facts(court: Court, claim: Claim, expression: Expression, lookup: Lookup) -
     lines = []
     for name in expression.names:
         fact = lookup(name)
-        lines.append(f"            {name} = {readable(fact.quantity)}  [{fact.note}]")
+        lines.append(f"             {name} = {readable(fact.quantity)}  [{fact.note}]")
     for report in expression.reports:
         value, source = operations.value(*report), _source(report)
-        lines.append(f"            {operations.command(*report)} = {readable(value)}{source}")
+        lines.append(f"             {operations.command(*report)} = {readable(value)}{source}")
     return lines
 
 
@@ -118,15 +125,15 @@ def _tolerance(claim: Claim) -> str:
 def _outcome(court: Court, judged: Judged) -> Iterator[str]:
     claim = judged.claim
     factor = "" if judged.factor is None else f"; printed / right = {significant(judged.factor)}"
-    yield f"verdict   {judged.verdict}{factor if not judged.stands else ''}"
+    yield f"verdict    {judged.verdict}{factor if not judged.stands else ''}"
     if judged.wrong_inputs:
-        yield f"wrong in  {', '.join(judged.wrong_inputs)}"
+        yield f"wrong in   {', '.join(judged.wrong_inputs)}"
     starts = [root for root in judged.roots if root != claim.key]
     if starts:
-        yield f"starts at {', '.join(court.library.described(root) for root in starts)}"
+        yield f"starts at  {', '.join(court.library.described(root) for root in starts)}"
     if claim.reason:
-        yield f"because   {claim.reason}"
+        yield f"because    {claim.reason}"
     if claim.source:
-        yield f"source    {claim.source}"
+        yield f"source     {claim.source}"
     if not judged.as_recorded:
-        yield f"recorded  {claim.recorded}: changed"
+        yield f"recorded   {claim.recorded}: changed"

@@ -11,11 +11,11 @@ Every number has a dimension, so that bits are not taken for bytes, nor a sum ma
 from __future__ import annotations
 
 import ast
-import math
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from memwall.claims import operations
+from memwall.claims.functions import FUNCTIONS
 from memwall.claims.quantity import Quantity, finite, readable, symbols
 from memwall.errors import MemwallError, UsageError, nearest, shown
 
@@ -45,42 +45,18 @@ _BINARY: dict[type[ast.operator], tuple[str, Callable[[Quantity, Quantity], Quan
 _PRECEDENCE = {"+": 1, "-": 1, "*": 2, "/": 2, "**": 3}
 
 
-def _plain(function: Callable[[float], float]) -> Callable[..., Quantity]:
-    def apply(argument: Quantity) -> Quantity:
-        try:
-            return Quantity(function(argument.to("")))
-        except (ValueError, OverflowError):
-            raise UsageError("a function has no value there", "Check its argument") from None
-
-    return apply
-
-
-def _least(*arguments: Quantity) -> Quantity:
-    first = arguments[0]
-    return min(Quantity((each - first).value + first.value, first.dimension) for each in arguments)
-
-
-def _most(*arguments: Quantity) -> Quantity:
-    return -_least(*(-each for each in arguments))
-
-
-FUNCTIONS: dict[str, Callable[..., Quantity]] = {
-    "min": _least,
-    "max": _most,
-    "sqrt": _plain(math.sqrt),
-    "ceil": _plain(math.ceil),
-    "floor": _plain(math.floor),
-    "log2": _plain(math.log2),
-    "exp": _plain(math.exp),
-    "log": _plain(math.log),
-}
-
-
 class Expression(NamedTuple):
     """A computation that has been read and is safe to evaluate."""
 
     text: str
     tree: ast.expr
+    line: int = 0
+    """Where it stands in its file, if it stands in one."""
+
+    @property
+    def single(self) -> bool:
+        """Whether it is one name or report, with nothing to work out."""
+        return bool(_dotted(self.tree) or _as_report(self.tree))
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -10,9 +10,10 @@ from typing import Any, TypeVar
 from memwall import yamlfile
 from memwall.catalog import Entry
 from memwall.claims.claim import Aside, Claim, ClaimsFile, Input, Part, Place, SecondRoute
-from memwall.claims.expression import FUNCTIONS, Expression
+from memwall.claims.expression import Expression
 from memwall.claims.expression import parse as parse_expression
 from memwall.claims.files import read_text
+from memwall.claims.functions import FUNCTIONS
 from memwall.claims.operations import OPERATIONS
 from memwall.claims.printed import parse as parse_printed
 from memwall.claims.quantity import Quantity, parse_unit, symbols
@@ -136,7 +137,7 @@ class _Reader:
         return tuple(self._expression(path, text) for text in texts)
 
     def _expression(self, path: Path, text: str) -> Expression:
-        return self.at(path, lambda: parse_expression(text))
+        return self.at(path, lambda: parse_expression(text))._replace(line=self.place(*path).line)
 
     def _second_route(self, path: Path, data: ClaimData) -> SecondRoute | None:
         route = data.second_route

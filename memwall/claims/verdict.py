@@ -98,7 +98,7 @@ class Court:
 
     def evaluate(self, claim: Claim, expression: Expression, lookup: Lookup) -> Quantity:
         """A computation's value; faults name the claim's line."""
-        return at(claim, lambda: expression.evaluate(lookup))
+        return at(claim, lambda: expression.evaluate(lookup), expression.line)
 
     def part(self, claim: Claim, expression: Expression) -> Quantity:
         """One of the unlike things that a claim mixes; it may be of another kind than the claim."""
@@ -228,8 +228,8 @@ class Court:
         if not computed:
             return None
         ends = [self.evaluate(claim, each, lookup) for each in computed]
-        for end in ends:
-            at(claim, lambda end=end: end.to(claim.unit))  # type: ignore[misc]
+        for end, each in zip(ends, computed, strict=True):
+            at(claim, lambda end=end: end.to(claim.unit), each.line)  # type: ignore[misc]
         return ends[0], ends[-1]
 
     def _claims_in(self, claim: Claim, expressions: Iterable[Expression]) -> list[Claim]:

@@ -16,12 +16,12 @@ from memwall.errors import UsageError, shown
 EPILOG = """\b
 Examples:
   memwall check
-  memwall check configs/claims/chapter4.yaml --where 4.8 --explain
-  memwall check my_claims.yaml --strict --format github
-  memwall check README.md docs/*.md
+  memwall check chapter4 --where 4.8 --explain
+  memwall check article --format github
+  memwall check README.md --strict
   memwall check README.md --fix
   memwall check --new "AI=1,365 FLOP/byte"
-  memwall check --coverage chapter.txt configs/claims/chapter4.yaml
+  memwall check --coverage chapter.txt chapter4
 
 \b
 Beside a number in Markdown: <!-- memwall: gpu("h100").ridge_points.bf16 -->
@@ -29,6 +29,7 @@ A computation: numbers, units, + - * / **, min max sqrt ceil floor log, names of
 inputs, and reports with a key of their --json: roofline("gemv", gpu="h100").bound_time_s
 
 \b
+FILE: claims (.yaml), or a document with such comments; chapter4 and article come with memwall.
 Exit code 0: every verdict is as recorded (with --strict: and everything holds); 1: not so.
 """
 
@@ -88,11 +89,10 @@ def _check(
     strict: bool,
 ) -> int:
     from memwall.claims import docket as dockets
-    from memwall.claims.load import load
 
     files, documents = _read(paths)
     in_place = dockets.at(where) if where else lambda claim: True
-    found = dockets.judge(files, load, in_place)
+    found = dockets.judge(files, _claims, in_place)
     if where and not found.judged:
         raise UsageError(f"no claim stands at '{shown(where)}'", "See memwall check --all")
     found = found.of(_verdicts(verdict)) if verdict else found
@@ -104,10 +104,17 @@ def _check(
 def _show(
     output: Output, found: Any, failing: Sequence[Any], explain: bool, every: bool, documents: frozenset[str]
 ) -> None:
+    from memwall.claims.explain import derivation
     from memwall.render import annotations, check, data
 
     def records() -> list[data.Record]:
-        return [check.record(each, each.claim.place.file in documents) for each in found.judged]
+        made = [check.record(each, each.claim.place.file in documents) for each in found.judged]
+        if not explain:
+            return made
+        return [
+            {**each, "derivation": derivation(found.court, judged)}
+            for each, judged in zip(made, found.judged, strict=True)
+        ]
 
     makers: dict[str, Callable[[], str]] = {
         "json": lambda: (
@@ -135,16 +142,26 @@ def _read(paths: Sequence[str]) -> tuple[list[Any], frozenset[str]]:
 
     if not paths:
         return [load.from_entry(entry) for entry in docket.shipped_files()], frozenset()
-    named = list(dict.fromkeys(paths))
-    files = [
-        load.load(path) if is_claims(path) else directives.read(read_text(path), path).claims
-        for path in named
-    ]
+    files, documents = [], set()
+    for path in dict.fromkeys(paths):
+        if is_claims(path) or docket.shipped_file(path):
+            files.append(_claims(path))
+        else:
+            files.append(directives.read(read_text(path), path).claims)
+            documents.add(path)
     texts = [file.text for file in files]
     twice = next((file for file in files if texts.count(file.text) > 1), None)
     if twice:
         raise UsageError(f"two files are of the text '{shown(twice.text)}'", "Give each its own text:")
-    return files, frozenset(path for path in named if not is_claims(path))
+    return files, frozenset(documents)
+
+
+def _claims(path: str) -> Any:
+    """A file of claims, or one that comes with memwall by its name."""
+    from memwall.claims import docket, load
+
+    shipped = docket.shipped_file(path)
+    return load.from_entry(shipped) if shipped else load.load(path)
 
 
 def _verdicts(words: str) -> set[str]:
@@ -177,7 +194,6 @@ def _fix(paths: Sequence[str]) -> int:
     from memwall.claims import directives, docket
     from memwall.claims.files import is_claims, read_text
     from memwall.claims.fixing import fixed
-    from memwall.claims.load import load
 
     claims = next((path for path in paths if is_claims(path)), None)
     if claims or not paths:
@@ -186,7 +202,7 @@ def _fix(paths: Sequence[str]) -> int:
             f"--fix puts numbers of Markdown files right, and {named}", "memwall check README.md --fix"
         )
     documents = [directives.read(read_text(path), path) for path in dict.fromkeys(paths)]
-    found = docket.judge([each.claims for each in documents], load, lambda claim: True)
+    found = docket.judge([each.claims for each in documents], _claims, lambda claim: True)
     judged = {each.claim.key: each for each in found.judged}
     left = 0
     for document in documents:
