@@ -71,6 +71,17 @@ def test_a_fault_names_its_line(
     assert re.search(why, message)
 
 
+@pytest.mark.parametrize(
+    "text", ["- a list\n", "a: [1\n", "a: &x 1\nb: *x\n", "\tx: 1\n", "a: 1\n---\nb: 2\n", ""]
+)
+def test_what_is_not_a_mapping_gets_a_claim_to_copy(
+    text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    message = fails(tmp_path, text, capsys)
+    assert "c.yaml:" in message
+    assert "GPU" not in message
+
+
 def test_two_claims_in_a_circle(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     other = '  - {id: b, where: "1", label: b, printed: 3 TB/s, compute: a}\n'
     message = fails(tmp_path, GOOD.replace('gpu("h100").bandwidth_bytes_per_s', "b") + other, capsys)

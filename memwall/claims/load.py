@@ -42,7 +42,7 @@ def from_entry(entry: Entry) -> ClaimsFile:
         FileError: with file and line.
     """
     reader = _Reader(entry)
-    data = validate(ClaimsData, entry.text, entry.where)
+    data = _validated(entry)
     claims = tuple(reader.claim(index, each, data.text) for index, each in enumerate(data.claims))
     _check_ids(claims, data, reader)
     folder = os.path.dirname(entry.where)
@@ -144,6 +144,16 @@ class _Reader:
         if route is None:
             return None
         return SecondRoute(self._expression(path, route.compute), route.how, route.within_percent / 100)
+
+
+def _validated(entry: Entry) -> ClaimsData:
+    """The file against its schema; advice that is for files of GPUs gives way to a claim to copy."""
+    try:
+        return validate(ClaimsData, entry.text, entry.where)
+    except FileError as error:
+        if "GPU" not in error.hint:
+            raise
+        raise FileError(error.message, f"A claim to copy: {ClaimsData.EXAMPLE}") from None
 
 
 def _source(source: Source | None) -> str:
