@@ -140,6 +140,18 @@ def test_coverage(claims: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert "Without a claim" in capsys.readouterr().out
 
 
+def test_a_claim_covers_its_number_in_its_own_region(claims: str, capsys: pytest.CaptureFixture[str]) -> None:
+    regions = "regions:\n" + "".join(f"  - {{where: '{n}', match: '^{n} '}}\n" for n in ("4.1", "4.2"))
+    Path(claims).write_text(CLAIMS.replace("claims:", f"{regions}claims:"))
+    Path("text.txt").write_text(
+        "12 TB/s before\n4.1 A\n3.35 TB/s and 12 TB/s\n4.2 B\n12 TB/s and 3.35 TB/s\n"
+    )
+    run(["check", "--coverage", "text.txt", claims, "--json"])
+    found = json.loads(capsys.readouterr().out)
+    places = [(each["line"], each["where"], each["number"]) for each in found["uncovered"]]
+    assert places == [(3, "4.1", "12"), (5, "4.2", "3.35")]
+
+
 def test_a_stub_is_a_claim_that_can_be_checked(claims: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["check", "--new", "AI=1,365 FLOP/byte"]) == 0
     stub = capsys.readouterr().out

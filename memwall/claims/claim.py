@@ -106,6 +106,14 @@ class Aside(NamedTuple):
     reason: str
 
 
+class Region(NamedTuple):
+    """A part of a text, from where its heading matches to the next region."""
+
+    where: str
+    """What the `where` of its claims begins with."""
+    pattern: str
+
+
 class ClaimsFile(NamedTuple):
     """The claims of one text."""
 
@@ -117,3 +125,5 @@ class ClaimsFile(NamedTuple):
     others: dict[str, str]
     """Other texts that these claims refer to: name to file."""
     aside: tuple[Aside, ...]
+    regions: tuple[Region, ...] = ()
+    """The text's parts, for coverage; none: a claim covers its number anywhere."""

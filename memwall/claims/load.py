@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from memwall import yamlfile
 from memwall.catalog import Entry
-from memwall.claims.claim import Aside, Claim, ClaimsFile, Input, Part, Place, SecondRoute
+from memwall.claims.claim import Aside, Claim, ClaimsFile, Input, Part, Place, Region, SecondRoute
 from memwall.claims.expression import Expression
 from memwall.claims.expression import parse as parse_expression
 from memwall.claims.files import read_text
@@ -53,7 +53,14 @@ def from_entry(entry: Entry) -> ClaimsFile:
         claims,
         {name: reader.input(name, each) for name, each in data.inputs.items()},
         {name: os.path.join(folder, file) for name, file in data.texts.items()},
-        tuple(reader.aside(index, each.match, each.reason) for index, each in enumerate(data.aside)),
+        tuple(
+            Aside(reader.pattern(("aside", index), each.match), each.reason)
+            for index, each in enumerate(data.aside)
+        ),
+        tuple(
+            Region(each.where, reader.pattern(("regions", index), each.match))
+            for index, each in enumerate(data.regions)
+        ),
     )
 
 
@@ -122,15 +129,16 @@ class _Reader:
             name, Quantity(value * unit.value, unit.dimension), _source(data.source), self.place(*path)
         )
 
-    def aside(self, index: int, pattern: str, reason: str) -> Aside:
+    def pattern(self, path: Path, pattern: str) -> str:
+        """A regular expression, checked."""
         try:
             re.compile(pattern)
         except re.error as error:
-            place = self.place("aside", index)
             raise FileError(
-                f"{place}: match is not a regular expression: {error}", "Put a backslash before . ( [ + * ?"
+                f"{self.place(*path)}: match is not a regular expression: {error}",
+                "Put a backslash before . ( [ + * ?",
             ) from None
-        return Aside(pattern, reason)
+        return pattern
 
     def _computation(self, path: Path, given: str | list[str] | None) -> tuple[Expression, ...]:
         texts = [given] if isinstance(given, str) else given or []

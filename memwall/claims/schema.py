@@ -76,6 +76,13 @@ class AsideData(Strict):
     reason: Text
 
 
+class RegionData(Strict):
+    """A part of the text: its heading, and what the `where` of its claims begins with."""
+
+    where: Text
+    match: Text
+
+
 class ClaimsData(Strict):
     """A whole file."""
 
@@ -87,4 +94,5 @@ class ClaimsData(Strict):
     texts: dict[Identifier, Text] = Field(default_factory=dict)
     inputs: dict[Identifier, InputData] = Field(default_factory=dict)
     aside: list[AsideData] = Field(default_factory=list)
+    regions: list[RegionData] = Field(default_factory=list)
     claims: Annotated[list[ClaimData], Field(min_length=1)]

@@ -105,10 +105,15 @@ def coverage_page(found: Coverage) -> Page:
     sections = [Section(found.text, Table(facts))]
     if found.uncovered:
         rows = [
-            (f"{each.line}:{each.column}", f"{each.number.text} {each.number.unit}".strip(), each.context)
+            (
+                f"{each.line}:{each.column}",
+                each.where,
+                f"{each.number.text} {each.number.unit}".strip(),
+                each.context,
+            )
             for each in found.uncovered
         ]
-        sections.append(Section("Without a claim", Table(rows, ("line", "number", "around it"))))
+        sections.append(Section("Without a claim", Table(rows, ("line", "where", "number", "around it"))))
     return sections
 
 
@@ -123,6 +128,7 @@ def coverage_record(found: Coverage) -> Record:
             {
                 "line": each.line,
                 "column": each.column,
+                "where": each.where or None,
                 "number": each.number.text,
                 "unit": each.number.unit,
                 "context": each.context,
