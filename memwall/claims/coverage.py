@@ -95,7 +95,7 @@ def _regions(text: str, files: Iterable[ClaimsFile]) -> list[_Span]:
         if heading:
             starts.append((heading.start(), region.where))
     starts.sort()
-    ends = [start for start, _ in starts[1:]] + [len(text)]
+    ends = [*(start for start, _ in starts), len(text)][1:]
     return [_Span(start, end, where) for (start, where), end in zip(starts, ends, strict=True)]
 
 
