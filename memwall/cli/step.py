@@ -22,7 +22,7 @@ from memwall.cli.options import (
 from memwall.cli.output import Output
 from memwall.errors import Refusal
 from memwall.hardware import Device
-from memwall.reports.case import DEFAULT_DTYPE, DEFAULT_GPU
+from memwall.reports.case import DEFAULT_GPU
 from memwall.reports.step import StepReport, step
 from memwall.reports.step_setting import PHASES
 
@@ -49,7 +49,9 @@ Examples:
 @click.option("--batch", type=Count(), default=1, show_default=True, help="sequences")
 @click.option("--context", type=Count(), help="decode: tokens in the cache, the new one counted")
 @click.option("--seq", type=Count(), help="prefill: tokens of the prompt")
-@click.option("--dtype", type=Format(), help="compute and storage format of the linear layers; default bf16")
+@click.option(
+    "--dtype", type=Format(), help="compute and storage format of the linear layers; default the checkpoint's"
+)
 @click.option(
     "--weight-dtype", type=Format(), help="storage format of the linear layers; default the checkpoint's"
 )
@@ -66,7 +68,7 @@ def command(gpu: str | None, model: str, changes: dict[str, str], **options: Any
 
     output = Output(**{key: options.pop(key) for key in Output._fields})
     loaded = load_model(model)
-    defaults = defaults_of(GPU=(gpu, DEFAULT_GPU), dtype=(options["dtype"], DEFAULT_DTYPE))
+    defaults = defaults_of(GPU=(gpu, DEFAULT_GPU))
     make = partial(step, loaded, defaults=defaults, **options)
 
     def on(device: Device) -> StepReport:

@@ -18,8 +18,16 @@ from memwall.models.step.whole import kernels
 from memwall.models.storage import storage_of, weight_bytes
 from memwall.ops.attention import IMPLS
 from memwall.program import Work, kernel_work
-from memwall.reports.case import DEFAULT_DTYPE, DEFAULT_GPU, Formats, device_of
-from memwall.reports.step_setting import fastest, phase_of, setting_of, tokens_of, total, work_of
+from memwall.reports.case import DEFAULT_GPU, Formats, device_of
+from memwall.reports.step_setting import (
+    computed_in,
+    fastest,
+    phase_of,
+    setting_of,
+    tokens_of,
+    total,
+    work_of,
+)
 
 if TYPE_CHECKING:
     from memwall.reports.steps import Step
@@ -217,8 +225,8 @@ def step(
         batch: sequences.
         context: tokens of a sequence in the cache once the new ones are there.
         seq: tokens of the prompt.
-        dtype: format that the linear layers compute in and are stored in; by default 16 bits, and as the
-            checkpoint stores them.
+        dtype: format that the linear layers compute in and are stored in; by default as the checkpoint has
+            them: 16 bits, or the format that its activations are quantised to, where the device has it.
         weight_dtype: storage format of the linear layers.
         kv_dtype: storage format of the cache.
         impl: of attention: flash or standard.
@@ -242,7 +250,9 @@ def step(
         raise UsageError(f"attention has no implementation '{impl}'", f"Choose from: {', '.join(IMPLS)}")
     named = phase_of(loaded, phase, seq, context)
     tokens, source = tokens_of(loaded, named, batch, seq, context)
-    formats = Formats.named(dtype or DEFAULT_DTYPE, weight_dtype, kv_dtype)
+    computed = dtype or computed_in(loaded, device, weight_dtype)
+    defaults = defaults if dtype else (*defaults, f"dtype {computed}")
+    formats = Formats.named(computed, weight_dtype, kv_dtype)
     storage = storage_of(loaded, formats.weight or (formats.dtype if dtype else None))
     setting = setting_of(device, formats, storage, tokens, named)._replace(source=source, impl=impl)
     chosen = fastest(loaded, setting._replace(eager=eager, merged=merged or not eager), device)

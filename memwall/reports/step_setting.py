@@ -14,7 +14,7 @@ from memwall.models.passes import Tokens, forms
 from memwall.models.step.launch import Launch, Setting
 from memwall.models.step.whole import kernels
 from memwall.program import Work, kernel_work
-from memwall.reports.case import Formats
+from memwall.reports.case import DEFAULT_DTYPE, Formats
 
 PHASES = ("prefill", "decode")
 
@@ -70,10 +70,20 @@ def tokens_of(
     return Tokens(batch, seq, context or seq), seq if model.encoder else 0
 
 
+def computed_in(model: Model, device: Device, weight_dtype: str | None) -> str:
+    """The format that linear layers compute in unless another is asked for.
+
+    A checkpoint whose activations are quantised with its weights computes in that format where the
+    device has it; others, and weights in a format asked for, are widened to 16 bits.
+    """
+    own = model.storage.compute if model.storage and weight_dtype is None else None
+    return own if own is not None and own in device.dtypes() else DEFAULT_DTYPE
+
+
 def setting_of(device: Device, formats: Formats, storage: Storage, tokens: Tokens, phase: str) -> Setting:
     """The formats: linear layers as asked, all else in 16 bits."""
     sixteen = "fp16" if formats.dtype == "fp16" or _only_fp16(device, formats) else "bf16"
-    linear = precision(formats.dtype, storage.linear.name, None, sixteen)
+    linear = precision(formats.dtype, None, None, sixteen)._replace(weight=storage.linear)
     return Setting(
         tokens, linear, precision(sixteen, None, formats.kv, None), storage, prefill=phase == "prefill"
     )
