@@ -76,6 +76,7 @@ def test_values(text: str, unit: str, right: float) -> None:
         'gpu("h100")',
         "",
         "1 +",
+        "3in 4",
         "1e300",
         "(" * 500,
         "1" + "+1" * 400,

@@ -11,6 +11,7 @@ Every number has a dimension, so that bits are not taken for bytes, nor a sum ma
 from __future__ import annotations
 
 import ast
+import warnings
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
@@ -95,8 +96,10 @@ def parse(text: str) -> Expression:
     if len(text) > LONGEST:
         raise UsageError(f"an expression has at most {LONGEST} characters", "Split it: claims can use claims")
     try:
-        tree = ast.parse(text.strip(), mode="eval").body
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")  # Python would warn of 3in on stderr
+            tree = ast.parse(text.strip(), mode="eval").body
+    except (SyntaxError, SyntaxWarning, DeprecationWarning, ValueError, RecursionError, MemoryError):
         raise UsageError(f"'{shown(text, 60)}' is not an expression", EXAMPLE) from None
     if sum(1 for _ in ast.walk(tree)) > MOST_NODES:
         raise UsageError("the expression is too long", "Split it: claims can use claims")

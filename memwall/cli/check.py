@@ -60,14 +60,14 @@ def command(paths: tuple[str, ...], new: str | None, coverage: str | None, fix: 
     """Printed numbers against what they should be: claims files, and numbers in Markdown."""
     output = Output(*(options.pop(key) for key in Output._fields))
     output = _by_suffix(output)
-    if sum(map(bool, (new, coverage, fix))) > 1:
+    if sum((new is not None, coverage is not None, fix)) > 1:
         raise UsageError("--new, --coverage and --fix do different things", "Use one of them")
-    if new:
+    if new is not None:
         from memwall.claims.stub import stub
 
         write(output, stub(new))
         return 0
-    if coverage:
+    if coverage is not None:
         return _coverage(output, coverage, paths, options["strict"])
     if fix:
         return _fix(paths)
