@@ -274,3 +274,20 @@ def test_the_projects_own_numbers_are_right(
 def test_a_copied_folder_of_claims_works_too(tmp_path: Path) -> None:
     shutil.copytree(ROOT / "configs" / "claims", tmp_path / "claims")
     assert run(["check", str(tmp_path / "claims" / "article.yaml")]) == 0
+
+
+def test_the_pre_commit_hooks_are_commands_of_ours() -> None:
+    import yaml
+
+    hooks = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text())
+    assert [hook["entry"] for hook in hooks] == ["memwall check", "memwall check --fix"]
+    assert all({"id", "name", "entry", "language"} <= set(hook) for hook in hooks)
+
+
+def test_every_command_of_the_worked_review_questions_runs(capsys: pytest.CaptureFixture[str]) -> None:
+    text = (ROOT / "configs" / "claims" / "chapter4-review.md").read_text()
+    commands = [line for line in text.splitlines() if line.startswith("memwall ")]
+    assert len(commands) >= 10
+    for command in commands:
+        assert run(command.split()[1:]) == 0, command
+    capsys.readouterr()

@@ -32,7 +32,7 @@ class Operation(NamedTuple):
     record: str
     """module:function that turns it into documented keys."""
     command: str
-    """The command that prints it."""
+    """The command that prints it; where there is none, the call or the file, with its arguments' places."""
     first: str
     """The flag of the first argument; empty: it stands bare."""
 
@@ -63,10 +63,16 @@ OPERATIONS: Mapping[str, Operation] = {
         "--model",
     ),
     "traffic": Operation(
-        "memwall.claims.operations:traffic", "memwall.claims.operations:as_it_is", "memwall.traffic", ""
+        "memwall.claims.operations:traffic",
+        "memwall.claims.operations:as_it_is",
+        "memwall.traffic.{first}({named})",
+        "",
     ),
     "standard": Operation(
-        "memwall.claims.operations:standard", "memwall.claims.operations:as_it_is", "memwall hbm --all", ""
+        "memwall.claims.operations:standard",
+        "memwall.claims.operations:as_it_is",
+        "hardware/standards/memory.yaml, {first}",
+        "",
     ),
 }
 
@@ -139,9 +145,12 @@ def command(name: str, arguments: Arguments, path: Sequence[Step]) -> str:
     """The command line that prints the number, and the key to look for."""
     operation = OPERATIONS[name]
     positional, named = arguments
-    words = [operation.command, *(f"{operation.first} {_word(each)}".strip() for each in positional)]
-    words += [_flag(key, each) for key, each in named]
     key = ".".join(str(step) for step in path)
+    if "{" in operation.command:
+        given = ", ".join(f"{name}={each}" for name, each in named)
+        return f"{operation.command.format(first=''.join(map(str, positional[:1])), named=given)}: {key}"
+    words = [operation.command, *(f"{operation.first} {_word(each)}".strip() for each in positional)]
+    words += [_flag(name, each) for name, each in named]
     return f"{' '.join(words)} --json: {key}"
 
 
