@@ -147,8 +147,8 @@ def command(name: str, arguments: Arguments, path: Sequence[Step]) -> str:
     positional, named = arguments
     key = ".".join(str(step) for step in path)
     if "{" in operation.command:
-        given = ", ".join(f"{name}={each}" for name, each in named)
-        return f"{operation.command.format(first=''.join(map(str, positional[:1])), named=given)}: {key}"
+        first, given = "".join(map(str, positional)), ", ".join(f"{name}={each}" for name, each in named)
+        return f"{operation.command.format(first=first, named=given)}: {key}"
     words = [operation.command, *(f"{operation.first} {_word(each)}".strip() for each in positional)]
     words += [_flag(name, each) for name, each in named]
     return f"{' '.join(words)} --json: {key}"
