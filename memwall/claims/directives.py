@@ -30,7 +30,7 @@ _OPEN = re.compile(r"<!--\s*memwall\b")
 _WHOLE = re.compile(r'<!--\s*memwall(?:\s+after\s+"(?P<after>[^"\n]+)")?\s*:(?P<body>.*?)-->', re.DOTALL)
 _IN = re.compile(r"\s+in\s+(?P<unit>[^\s\"'()]+)\s*$")
 _CODE = re.compile(r"(?<!`)(`+)(?!`)[^\n]*?(?<!`)\1(?!`)")
-_FENCE = re.compile(r"[ \t]{0,3}(`{3,}|~{3,})[^\n]*\n")
+_FENCE = re.compile(r"[ \t]*(`{3,}|~{3,})[^\n]*\n")
 _RANGE = re.compile(r"\s*(?:-|–|—|to)\s*[~$]?$")  # noqa: RUF001 - the dashes that texts print
 _BEFORE = re.compile(r"(?:~|≈|<=|>=|<|(?<!--)>|≤|≥|\$)[ \t]*$")
 _LINK = re.compile(r"(?<=\])\([^()\n]*\)")

@@ -20,28 +20,26 @@ TIMES = ("x", "X", "×")  # noqa: RUF001 - as texts print it
 
 def in_unit(value: Quantity, unit: str) -> str:
     """A value in the unit in which it was printed: 138.4 MB."""
-    number = value.value / parse_unit(unit).value
-    text = f"{number:,.0f}" if abs(number) >= MANY else significant(number, DIGITS)
     close = "" if unit in TIMES else " "
-    return f"{text}{close}{unit}".strip()
+    return f"{_number(value, unit)}{close}{unit}".strip()
 
 
 def ends_in_unit(ends: tuple[Quantity, Quantity], unit: str) -> str:
     """A value, or a range's two ends, in the printed unit."""
     low, high = ends
-    if low.value == high.value:
-        return in_unit(low, unit)
-    return (
-        f"{in_unit(low, '')} to {in_unit(high, unit)}"
-        if not unit
-        else (f"{significant(low.to(unit), DIGITS)} to {in_unit(high, unit)}")
-    )
+    same = low.value == high.value
+    return in_unit(low, unit) if same else f"{_number(low, unit)} to {in_unit(high, unit)}"
+
+
+def _number(value: Quantity, unit: str) -> str:
+    number = value.value / parse_unit(unit).value
+    return f"{number:,.0f}" if abs(number) >= MANY else significant(number, DIGITS)
 
 
 def derivation(court: Court, judged: Judged) -> list[str]:
     """The lines that lead from the inputs to the verdict."""
     claim = judged.claim
-    lines = [f"printed    {claim.printed.text}{_tolerance(claim)}"]
+    lines = [_line("printed", f"{claim.printed.text}{_tolerance(claim)}")]
     for name, expression in _named("right", claim.compute):
         lines += _worked(name, court, claim, expression, court.rightly(claim))
     for name, expression in _named(
@@ -52,15 +50,23 @@ def derivation(court: Court, judged: Judged) -> list[str]:
         if part.compute:
             first, *facts = _worked("one part", court, claim, part.compute, court.rightly(claim))
             lines += [f"{first}: {part.what}", *facts]
-    lines += [f"against    {_against(court, claim, name)}" for name in claim.contradicts]
+    lines += [_line("against", _against(court, claim, name)) for name in claim.contradicts]
     lines += [
-        f"published  {part.printed.text}: {part.what} [{part.source}]"
+        _line("published", f"{part.printed.text}: {part.what} [{part.source}]")
         for part in claim.published
         if part.printed
     ]
     lines += _second_route(court, judged)
     lines += _outcome(court, judged)
     return lines
+
+
+def _line(name: str, text: str) -> str:
+    return f"{name:<10} {text}"
+
+
+def _fact(text: str) -> str:
+    return _line("", f"  {text}")
 
 
 def _named(name: str, expressions: tuple[Expression, ...]) -> Iterator[tuple[str, Expression]]:
@@ -73,21 +79,19 @@ def _worked(name: str, court: Court, claim: Claim, expression: Expression, looku
     """One computation: as written, with its numbers, its result, and where the numbers come from."""
     value = court.evaluate(claim, expression, lookup)
     written = expression.substituted(lookup)
-    result = (
-        readable(value) if value.dimension != parse_unit(claim.unit).dimension else in_unit(value, claim.unit)
-    )
-    line = f"{name:<10} {result}" if expression.single else f"{name:<10} {written} = {result}"
-    return [line, *_facts(court, claim, expression, lookup)]
+    result = in_unit(value, claim.unit) if value.like(claim.unit) else readable(value)
+    text = result if expression.single else f"{written} = {result}"
+    return [_line(name, text), *_facts(court, claim, expression, lookup)]
 
 
 def _facts(court: Court, claim: Claim, expression: Expression, lookup: Lookup) -> list[str]:
     lines = []
     for name in expression.names:
         fact = lookup(name)
-        lines.append(f"             {name} = {readable(fact.quantity)}  [{fact.note}]")
+        lines.append(_fact(f"{name} = {readable(fact.quantity)}  [{fact.note}]"))
     for report in expression.reports:
         value, source = operations.value(*report), _source(report)
-        lines.append(f"             {operations.command(*report)} = {readable(value)}{source}")
+        lines.append(_fact(f"{operations.command(*report)} = {readable(value)}{source}"))
     return lines
 
 
@@ -125,15 +129,15 @@ def _tolerance(claim: Claim) -> str:
 def _outcome(court: Court, judged: Judged) -> Iterator[str]:
     claim = judged.claim
     factor = "" if judged.factor is None else f"; printed / right = {significant(judged.factor)}"
-    yield f"verdict    {judged.verdict}{factor if not judged.stands else ''}"
+    yield _line("verdict", f"{judged.verdict}{factor if not judged.stands else ''}")
     if judged.wrong_inputs:
-        yield f"wrong in   {', '.join(judged.wrong_inputs)}"
+        yield _line("wrong in", f"{', '.join(judged.wrong_inputs)}")
     starts = [root for root in judged.roots if root != claim.key]
     if starts:
-        yield f"starts at  {', '.join(court.library.described(root) for root in starts)}"
+        yield _line("starts at", f"{', '.join(court.library.described(root) for root in starts)}")
     if claim.reason:
-        yield f"because    {claim.reason}"
+        yield _line("because", f"{claim.reason}")
     if claim.source:
-        yield f"source     {claim.source}"
+        yield _line("source", f"{claim.source}")
     if not judged.as_recorded:
-        yield f"recorded   {claim.recorded}: changed"
+        yield _line("recorded", f"{claim.recorded}: changed")

@@ -9,13 +9,11 @@ from memwall.claims.claim import Claim
 from memwall.claims.coverage import Coverage
 from memwall.claims.docket import Docket, counts
 from memwall.claims.explain import derivation, ends_in_unit, in_unit
-from memwall.claims.quantity import readable
+from memwall.claims.quantity import Quantity, readable
 from memwall.claims.verdict import Judged
 from memwall.render.data import Record
 from memwall.render.page import LaidOut, Lines, Page, Section, Table
 from memwall.units import significant
-
-MOST_ROWS = 400
 
 
 def record(judged: Judged, column: bool = False) -> Record:
@@ -140,7 +138,7 @@ def coverage_record(found: Coverage) -> Record:
 
 def right_text(judged: Judged) -> str:
     """The right value for people; of a mixture its parts."""
-    if judged.value is None or judged.verdict in ("not computable",):
+    if judged.value is None:
         return "-"
     return ends_in_unit(judged.value, judged.claim.unit)
 
@@ -214,13 +212,8 @@ def _right_or_parts(docket: Docket, judged: Judged) -> str:
     return right_text(judged)
 
 
-def _in(claim: Claim, value: object) -> str:
-    from memwall.claims.quantity import Quantity, parse_unit
-
-    if not isinstance(value, Quantity):
-        return str(value)
-    same = parse_unit(claim.unit).dimension == value.dimension
-    return in_unit(value, claim.unit) if same else readable(value)
+def _in(claim: Claim, value: Quantity) -> str:
+    return in_unit(value, claim.unit) if value.like(claim.unit) else readable(value)
 
 
 def _why(claim: Claim) -> str:
