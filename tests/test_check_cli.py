@@ -251,14 +251,15 @@ def test_a_changed_constant_is_noticed(tmp_path: Path) -> None:
     assert run(["check", str(path)]) == 1
 
 
+@pytest.mark.parametrize("name", ["chapter4", "article"])
 def test_the_errata_are_those_of_the_claims(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    name: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(ROOT)
-    run(["check", "configs/claims/chapter4.yaml", "--format", "markdown"])
-    path = ROOT / "configs" / "claims" / "chapter4-errata.md"
-    assert path.read_text() == capsys.readouterr().out, (
-        "memwall check configs/claims/chapter4.yaml --format markdown -o configs/claims/chapter4-errata.md"
+    run(["check", name, "--format", "markdown"])
+    path = f"configs/claims/{name}-errata.md"
+    assert Path(path).read_text() == capsys.readouterr().out, (
+        f"memwall check {name} --format markdown -o {path}"
     )
 
 

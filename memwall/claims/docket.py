@@ -99,7 +99,9 @@ def shipped_file(path: str) -> Entry | None:
 
 def _entry(folder: Any, name: str) -> Entry:
     if isinstance(folder, str):
-        return Entry(name[:-5], read_text(f"{folder}/{name}"), f"{folder}/{name}", user=False)
+        path = os.path.join(folder, name)
+        near = os.path.relpath(path)
+        return Entry(name[:-5], read_text(path), path if near.startswith(os.pardir) else near, user=False)
     return Entry(name[:-5], folder.joinpath(name).read_text("utf-8"), f"{SHIPPED}/{name}", user=False)
 
 
