@@ -72,6 +72,15 @@ def test_wrong_numbers_are_found_at_their_line_and_column(
     assert all(claim["file"] == str(page) for claim in claims)
 
 
+def test_the_page_for_people_says_how_to_put_them_right(
+    page: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run(["check", str(page)])
+    text = capsys.readouterr().out
+    assert f"memwall check {page} --fix puts them right" in text
+    assert "recorded" not in text
+
+
 def test_fix_rewrites_the_numbers_and_nothing_else(page: Path, capsys: pytest.CaptureFixture[str]) -> None:
     page.chmod(0o640)
     assert run(["check", str(page), "--fix"]) == 0

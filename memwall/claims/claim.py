@@ -89,6 +89,11 @@ class Claim(NamedTuple):
     """The text's name."""
 
     @property
+    def in_document(self) -> bool:
+        """Whether it is a number of a document, whose directive records nothing: it is to hold."""
+        return self.text == self.place.file
+
+    @property
     def unit(self) -> str:
         """The unit that the printed number is in."""
         return self.printed.unit

@@ -45,6 +45,8 @@ def factor(claim: Claim, ends: Ends | None) -> float | None:
         return None
     low, high = in_unit_of(claim, ends)
     printed = claim.printed
+    if printed.bound and fits(claim, ends):
+        return 1.0
     if not low or not high:
         return None
     if low == high or not printed.ranged:

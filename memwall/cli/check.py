@@ -90,25 +90,23 @@ def _check(
 ) -> int:
     from memwall.claims import docket as dockets
 
-    files, documents = _read(paths)
+    files = _read(paths)
     in_place = dockets.at(where) if where else lambda claim: True
     found = dockets.judge(files, _claims, in_place)
     if where and not found.judged:
         raise UsageError(f"no claim stands at '{shown(where)}'", "See memwall check --all")
     found = found.of(_verdicts(verdict)) if verdict else found
     failing = found.failing(strict)
-    _show(output, found, failing, explain, every, documents)
+    _show(output, found, failing, explain, every)
     return 1 if failing else 0
 
 
-def _show(
-    output: Output, found: Any, failing: Sequence[Any], explain: bool, every: bool, documents: frozenset[str]
-) -> None:
+def _show(output: Output, found: Any, failing: Sequence[Any], explain: bool, every: bool) -> None:
     from memwall.claims.explain import derivation
     from memwall.render import annotations, check, data
 
     def records() -> list[data.Record]:
-        made = [check.record(each, each.claim.place.file in documents) for each in found.judged]
+        made = [check.record(each, column=each.claim.in_document) for each in found.judged]
         if not explain:
             return made
         return [
@@ -135,25 +133,24 @@ def _show(
         emit(output, records, lambda: check.page(found, explain, every))
 
 
-def _read(paths: Sequence[str]) -> tuple[list[Any], frozenset[str]]:
-    """The claims of every file, and which files are documents; without paths the shipped claims."""
+def _read(paths: Sequence[str]) -> list[Any]:
+    """The claims of every file, and of documents; without paths the shipped claims."""
     from memwall.claims import directives, docket, load
     from memwall.claims.files import is_claims, read_text
 
     if not paths:
-        return [load.from_entry(entry) for entry in docket.shipped_files()], frozenset()
-    files, documents = [], set()
+        return [load.from_entry(entry) for entry in docket.shipped_files()]
+    files = []
     for path in dict.fromkeys(paths):
         if is_claims(path) or docket.shipped_file(path):
             files.append(_claims(path))
         else:
             files.append(directives.read(read_text(path), path).claims)
-            documents.add(path)
     texts = [file.text for file in files]
     twice = next((file for file in files if texts.count(file.text) > 1), None)
     if twice:
         raise UsageError(f"two files are of the text '{shown(twice.text)}'", "Give each its own text:")
-    return files, frozenset(documents)
+    return files
 
 
 def _claims(path: str) -> Any:
@@ -181,7 +178,7 @@ def _coverage(output: Output, path: str, paths: Sequence[str], strict: bool) -> 
     from memwall.claims.files import read_text
     from memwall.render import check
 
-    files, _ = _read(paths)
+    files = _read(paths)
     found = coverage(read_text(path), path, files)
     if output.format in ("github", "junit"):
         raise UsageError(f"--coverage has no {output.format} format", "Try --format json")

@@ -59,7 +59,7 @@ def message(judged: Judged) -> str:
     now = f"prints {claim.printed.text}, right is {right_text(judged)}"
     if judged.route_agrees is False:
         return f"{claim.label}: the second route does not give the right value"
-    if judged.as_recorded:
+    if judged.as_recorded or claim.in_document:
         return f"{claim.label}: {now} ({judged.verdict})"
     return f"{claim.label}: {now}; was {claim.recorded}, is {judged.verdict}"
 

@@ -47,8 +47,9 @@ def record(judged: Judged, column: bool = False) -> Record:
 def page(docket: Docket, explain: bool, every: bool) -> Page:
     """What was judged, what changed, and what does not hold; with `explain` each claim's derivation."""
     sections = [Section(_heading(docket), Table(_summary(docket)))]
-    if docket.changed:
-        rows = [(*_row(each)[:4], each.claim.recorded, each.verdict) for each in docket.changed]
+    changed = [each for each in docket.changed if not each.claim.in_document]
+    if changed:
+        rows = [(*_row(each)[:4], each.claim.recorded, each.verdict) for each in changed]
         heads = ("where", "claim", "printed", "right", "recorded", "now")
         sections.append(Section("Changed since recorded", Table(rows, heads)))
     if explain:
@@ -58,7 +59,7 @@ def page(docket: Docket, explain: bool, every: bool) -> Page:
         header = ("where", "claim", "printed", "right", "factor", "verdict", "starts at")
         heading = "Claims" if every else "Does not hold"
         sections.append(Section(heading, Table([_row(each) for each in listed], header, frozenset({4}))))
-    return sections
+    return [*sections, *_notes(docket)]
 
 
 def errata(docket: Docket) -> Page:
@@ -153,7 +154,15 @@ def _summary(docket: Docket) -> list[tuple[str, str]]:
     off = [each for each in docket.judged if each.verdict == "measured" and not each.stands]
     if off:
         rows.append(("of the measured, far from what is published", str(len(off))))
-    return [*rows, ("changed since recorded", str(len(docket.changed)))]
+    recorded = [each for each in docket.judged if not each.claim.in_document]
+    return [*rows, *([("changed since recorded", str(len(docket.changed)))] if recorded else [])]
+
+
+def _notes(docket: Docket) -> list[Section]:
+    """What to type for a document's wrong numbers."""
+    wrong = [each.claim.place.file for each in docket.fallen if each.claim.in_document]
+    files = " ".join(dict.fromkeys(wrong))
+    return [Section("Notes", Lines([f"memwall check {files} --fix puts them right"]))] if wrong else []
 
 
 def _row(judged: Judged) -> tuple[str, ...]:
