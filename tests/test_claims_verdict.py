@@ -185,6 +185,15 @@ def test_a_repeated_number_is_reported_where_it_was_printed_first() -> None:
     assert [each.claim.id for each in docket.followers["demo.first"]] == ["again"]
 
 
+def test_plain_numbers_need_no_quotes() -> None:
+    found = judged_of("""
+        - {id: a, where: "1", label: a, printed: 128, compute: 128}
+        - {id: b, where: "1", label: b, printed: "2.50", compute: 2.5}
+        - {id: c, where: "1", label: c, printed: 1-3, compute: [1, 3.0]}
+    """)
+    assert [each.verdict for each in found.values()] == ["holds"] * 3
+
+
 def test_ranges() -> None:
     found = judged_of("""
         - {id: inside, where: "1", label: a, printed: 400-800 cycles, compute: "685"}

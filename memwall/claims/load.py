@@ -17,7 +17,7 @@ from memwall.claims.functions import FUNCTIONS
 from memwall.claims.operations import OPERATIONS
 from memwall.claims.printed import parse as parse_printed
 from memwall.claims.quantity import Quantity, parse_unit, symbols
-from memwall.claims.schema import ClaimData, ClaimsData
+from memwall.claims.schema import ClaimData, ClaimsData, One
 from memwall.constant import kind_and_text
 from memwall.errors import FileError, MemwallError, shown
 from memwall.schema.base import Source, validate
@@ -92,7 +92,9 @@ class _Reader:
             id=data.id,
             where=data.where,
             label=data.label,
-            printed=self.at((*base, "printed"), lambda: parse_printed(data.printed, data.unit, data.digits)),
+            printed=self.at(
+                (*base, "printed"), lambda: parse_printed(str(data.printed), data.unit, data.digits)
+            ),
             place=self.place(*base),
             compute=self._computation((*base, "compute"), data.compute),
             as_printed=self._computation((*base, "as_printed"), data.as_printed),
@@ -140,11 +142,12 @@ class _Reader:
             ) from None
         return pattern
 
-    def _computation(self, path: Path, given: str | list[str] | None) -> tuple[Expression, ...]:
-        texts = [given] if isinstance(given, str) else given or []
+    def _computation(self, path: Path, given: One | list[One] | None) -> tuple[Expression, ...]:
+        texts = given if isinstance(given, list) else [] if given is None else [given]
         return tuple(self._expression(path, text) for text in texts)
 
-    def _expression(self, path: Path, text: str) -> Expression:
+    def _expression(self, path: Path, given: One) -> Expression:
+        text = given if isinstance(given, str) else f"{given:.15g}"
         return self.at(path, lambda: parse_expression(text))._replace(line=self.place(*path).line)
 
     def _second_route(self, path: Path, data: ClaimData) -> SecondRoute | None:

@@ -9,7 +9,8 @@ from pydantic import Field
 from memwall.schema.base import Source, Strict, Text
 
 Identifier = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$", max_length=60)]
-Computation = Text | Annotated[list[Text], Field(min_length=2, max_length=2)]
+One = Text | float
+Computation = One | Annotated[list[One], Field(min_length=2, max_length=2)]
 Percent = Annotated[float, Field(gt=0, le=100)]
 
 
@@ -17,7 +18,7 @@ class PartData(Strict):
     """One of the unlike things that a number mixes."""
 
     what: Text
-    compute: Text
+    compute: One
 
 
 class PublishedData(Strict):
@@ -31,7 +32,7 @@ class PublishedData(Strict):
 class SecondRouteData(Strict):
     """Another way to the right value."""
 
-    compute: Text
+    compute: One
     how: Text
     within_percent: Percent = 1.0
 
@@ -50,7 +51,8 @@ class ClaimData(Strict):
     id: Identifier
     where: Text
     label: Text
-    printed: Text
+    printed: Text | int
+    """Not a float: of 2.50 YAML keeps no second digit."""
     given: Text | None = None
     repeats: Text | None = None
     unit: str | None = None
