@@ -151,6 +151,13 @@ def test_a_range_is_left_to_its_author(tmp_path: Path, capsys: pytest.CaptureFix
     assert path.read_text() == "80-100 TB/s <!-- memwall: 33.5*TB/s -->\n295 <!-- memwall: 295 -->\n"
 
 
+def test_a_number_with_two_directives_is_written_once(tmp_path: Path) -> None:
+    path = tmp_path / "page.md"
+    path.write_text('<!-- memwall after "is": 12345 -->\nIt is 9 <!-- memwall: 12345 --> there\n')
+    assert run(["check", str(path), "--fix"]) == 0
+    assert "It is 12345 <!-- memwall: 12345 --> there" in path.read_text()
+
+
 def test_fix_is_for_documents(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "c.yaml"
     path.write_text("text: a\n")

@@ -21,7 +21,8 @@ class Fixed(NamedTuple):
 def fixed(document: Document, judged: Mapping[str, Judged]) -> Fixed:
     """The text with each number that does not hold replaced by the right one, rounded as it was printed."""
     text, count, left = document.text, 0, []
-    for marked in sorted(document.marked, key=lambda each: each.start, reverse=True):
+    by_place = {each.start: each for each in document.marked}  # a number may have two directives
+    for start, marked in sorted(by_place.items(), reverse=True):
         each = judged[marked.claim.key]
         if each.stands or each.value is None:
             continue
@@ -29,7 +30,6 @@ def fixed(document: Document, judged: Mapping[str, Judged]) -> Fixed:
         if printed.ranged or printed.bound:
             left.append(each)
             continue
-        fresh = printed.rewritten(each.value[0].to(printed.unit))
-        text = text[: marked.start] + fresh + text[marked.end :]
+        text = text[:start] + printed.rewritten(each.value[0].to(printed.unit)) + text[marked.end :]
         count += 1
     return Fixed(text, count, tuple(reversed(left)))
