@@ -110,8 +110,8 @@ def test_a_symbolic_link_stays_one(page: Path, tmp_path: Path) -> None:
     [
         ("one\n3 GB <!-- memwall: 3*GB\n", 2, "not closed"),
         ("3 GB <!-- memwall: 3*GB <!-- other -->\n", 1, "not closed"),
-        ("\n\nno number <!-- memwall: 3*GB -->\n", 3, "no number before"),
-        ("| 3 | x <!-- memwall: 3 --> |\n", 1, "no number before"),
+        ("\n\nno number <!-- memwall: 3*GB -->\n", 3, "no number beside"),
+        ("| 3 | x <!-- memwall: 3 --> |\n", 1, "no number beside"),
         ("3 GB <!-- memwall: 3*GBs -->\n", 1, "neither a claim nor an input"),
         ("3 GB <!-- memwall: import os -->\n", 1, "not an expression"),
         ("3 GB <!-- memwall: 3*s -->\n", 1, "the unit does not fit"),
@@ -149,6 +149,13 @@ def test_a_range_is_left_to_its_author(tmp_path: Path, capsys: pytest.CaptureFix
     assert run(["check", str(path), "--fix"]) == 1
     assert "page.md:1" in capsys.readouterr().err
     assert path.read_text() == "80-100 TB/s <!-- memwall: 33.5*TB/s -->\n295 <!-- memwall: 295 -->\n"
+
+
+def test_a_directive_may_stand_before_its_number(tmp_path: Path) -> None:
+    path = tmp_path / "page.md"
+    path.write_text("| 1 | <!-- memwall: 5*GB --> 4 GB | 7 |\n<!-- memwall: 3*GB -->2 GB, 9\n")
+    assert run(["check", str(path), "--fix"]) == 0
+    assert path.read_text() == "| 1 | <!-- memwall: 5*GB --> 5 GB | 7 |\n<!-- memwall: 3*GB -->3 GB, 9\n"
 
 
 def test_a_number_with_two_directives_is_written_once(tmp_path: Path) -> None:

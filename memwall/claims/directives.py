@@ -8,9 +8,9 @@
     AI = 1,365 FLOP/byte
     ```
 
-The number is the last one before the comment, in its line or table cell, and its unit is what stands between
-the two, or what `in` says. `after "words"` means the first number after those words in the block that
-follows. Comments inside `inline code` are only shown.
+The number is the last one before the comment in its line or table cell, else the first one after it; its unit
+is what follows it, or what `in` says. `after "words"` means the first number after those words in the block
+that follows. Comments inside `inline code` are only shown.
 """
 
 from __future__ import annotations
@@ -30,6 +30,8 @@ _OPEN = re.compile(r"<!--\s*memwall\b")
 _WHOLE = re.compile(r'<!--\s*memwall(?:\s+after\s+"(?P<after>[^"\n]+)")?\s*:(?P<body>.*?)-->', re.DOTALL)
 _IN = re.compile(r"\s+in\s+(?P<unit>[^\s\"'()]+)\s*$")
 _CODE = re.compile(r"(?<!`)(`+)(?!`)[^\n]*?(?<!`)\1(?!`)")
+_EDGE = re.compile(r"[\n|]|<!--|-->")
+"""Where a line, a cell or a comment ends."""
 _FENCE = re.compile(r"[ \t]*(`{3,}|~{3,})[^\n]*\n")
 _RANGE = re.compile(r"\s*(?:-|–|—|to)\s*[~$]?$")  # noqa: RUF001 - the dashes that texts print
 _BEFORE = re.compile(r"(?:~|≈|<=|>=|<|(?<!--)>|≤|≥|\$)[ \t]*$")
@@ -71,6 +73,7 @@ def read(text: str, file: str) -> Document:
 
 
 def _marked(text: str, file: str) -> Iterator[Marked]:
+    plain = _LINK.sub(lambda link: " " * len(link[0]), text)  # the numbers of an address are nobody's
     shown_only = [found.span() for found in _CODE.finditer(text)]
     place = 0
     while opened := _OPEN.search(text, place):
@@ -90,15 +93,15 @@ def _marked(text: str, file: str) -> Iterator[Marked]:
             )
         place = whole.end()
         try:
-            yield _one(text, file, whole)
+            yield _one(text, plain, file, whole)
         except FileError:
             raise
         except MemwallError as error:
             raise FileError(f"{here}: {error.message}", error.hint) from None
 
 
-def _one(text: str, file: str, whole: re.Match[str]) -> Marked:
-    number, start = _after(text, whole) if whole["after"] else _beside(text, whole)
+def _one(text: str, plain: str, file: str, whole: re.Match[str]) -> Marked:
+    number, start = _after(text, whole) if whole["after"] else _beside(plain, whole)
     body = whole["body"].strip()
     unit = _IN.search(body)
     expression = parse_expression(body[: unit.start()] if unit else body)
@@ -117,22 +120,23 @@ def _one(text: str, file: str, whole: re.Match[str]) -> Marked:
 
 
 def _beside(text: str, whole: re.Match[str]) -> tuple[Number, int]:
-    """The last number before a directive, and where the range that it may end begins."""
+    """The last number before a directive, else the first one after it, in its line or table cell.
+
+    With it, where the number begins, or the range that it ends.
+    """
     line = text.rfind("\n", 0, whole.start()) + 1
-    ends = (
-        text.rfind(mark, line, whole.start()) + len(mark)
-        for mark in ("|", "-->")
-        if mark in text[line : whole.start()]
-    )
-    cell = max(line, *ends, line)
-    found = list(
-        numbers(_LINK.sub(lambda link: " " * len(link[0]), text[: whole.start()]), cell, whole.start())
-    )
-    if not found:
+    before = max((edge.end() for edge in _EDGE.finditer(text, line, whole.start())), default=line)
+    edge = _EDGE.search(text, whole.end())
+    after = edge.start() if edge else len(text)
+    found = list(numbers(text, before, whole.start()))
+    if found:
+        return found[-1], _range_start(text, found)
+    number = next(numbers(text, whole.end(), after), None)
+    if number is None:
         raise UsageError(
-            "there is no number before the directive", "Put it right behind the number that it is about"
+            "there is no number beside the directive", "Put it right behind the number that it is about"
         )
-    return found[-1], _range_start(text, found)
+    return number, number.start
 
 
 def _range_start(text: str, found: list[Number]) -> int:
