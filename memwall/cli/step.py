@@ -8,10 +8,9 @@ from typing import Any
 import click
 
 from memwall.cli.devices import on_each, show
-from memwall.cli.models import load_model
+from memwall.cli.models import load_model, model_option, source_option
 from memwall.cli.options import (
     IMPL,
-    MODEL,
     Count,
     Format,
     defaults_of,
@@ -28,27 +27,23 @@ from memwall.reports.step_setting import PHASES
 
 EPILOG = """\b
 Examples:
-  memwall step --model llama3-70b --gpu b200 --phase decode --batch 8 --context 4096
+  memwall step --model llama3-70b --gpu b200 --batch 8 --context 4096
   memwall step --model llama3-8b --gpu h100 --phase prefill --seq 8192
-  memwall step --model config.json --gpu h100 --phase decode --context 4096 --dtype fp8
-  memwall step --model mixtral-8x7b --phase decode --context 4096 --weight-dtype int4-g128
+  memwall step --model config.json --gpu h100 --context 4096 --dtype fp8
+  memwall step --model mixtral-8x7b --context 4096 --weight-dtype int4-g128
   memwall step --model llama3-8b --phase decode --context 8192 --eager
-  memwall step --model qwen3-32b --phase decode --batch 16 --context 8192 --gpu h200,b200 --json
+  memwall step --model qwen3-32b --context 8192 --gpu h200,b200 --json
 """
 
 
 @click.command("step", epilog=EPILOG)
-@click.option(
-    "--model",
-    type=MODEL,
-    required=True,
-    help="a model, its YAML file, its config.json or the folder with one: memwall model list",
-)
+@model_option
 @gpu_option
 @click.option("--phase", type=click.Choice(PHASES), help="by default as --seq or --context says")
-@click.option("--batch", type=Count(), default=1, show_default=True, help="sequences")
+@click.option("--batch", type=Count(8), default=1, show_default=True, help="sequences")
 @click.option("--context", type=Count(), help="decode: tokens in the cache, the new one counted")
 @click.option("--seq", type=Count(), help="prefill: tokens of the prompt")
+@source_option
 @click.option(
     "--dtype", type=Format(), help="compute and storage format of the linear layers; default the checkpoint's"
 )
@@ -56,7 +51,13 @@ Examples:
     "--weight-dtype", type=Format(), help="storage format of the linear layers; default the checkpoint's"
 )
 @click.option("--kv-dtype", type=Format(), help="storage format of the cache; default 16 bits")
-@click.option("--impl", type=IMPL, default="flash", show_default=True, help="attention: flash or standard")
+@click.option(
+    "--impl",
+    type=IMPL,
+    default="flash",
+    show_default=True,
+    help="attention: flash (fa1, fa2, fa3: as flash) or standard",
+)
 @click.option("--eager", is_flag=True, help="each elementwise step and each projection a kernel of its own")
 @click.option("--merged", is_flag=True, help="with --eager: QKV one product, gate and up one, all the same")
 @set_option

@@ -14,6 +14,7 @@ from memwall.models.load import load as load_model
 from memwall.models.model import Model, Storage
 from memwall.models.passes import Tokens
 from memwall.models.step.launch import Launch, Setting
+from memwall.models.step.sides import source_default
 from memwall.models.step.whole import kernels
 from memwall.models.storage import storage_of, weight_bytes
 from memwall.ops.attention import IMPLS
@@ -207,6 +208,7 @@ def step(
     batch: int = 1,
     context: int | None = None,
     seq: int | None = None,
+    source_tokens: int | None = None,
     dtype: str | None = None,
     weight_dtype: str | None = None,
     kv_dtype: str | None = None,
@@ -224,7 +226,9 @@ def step(
         phase: prefill or decode; by default as `seq` or `context` says.
         batch: sequences.
         context: tokens of a sequence in the cache once the new ones are there.
-        seq: tokens of the prompt.
+        seq: tokens of the prompt; what the encoder reads where there is one.
+        source_tokens: decode: what the encoder has read; by default all that its table has positions for,
+            else as many as `context`.
         dtype: format that the linear layers compute in and are stored in; by default as the checkpoint has
             them: 16 bits, or the format that its activations are quantised to, where the device has it.
         weight_dtype: storage format of the linear layers.
@@ -240,7 +244,8 @@ def step(
         NotAvailable: the device has no peak for that format, or the model has no such phase.
     """
     asked = {
-        "phase": phase, "batch": batch, "context": context, "seq": seq, "dtype": dtype,
+        "phase": phase, "batch": batch, "context": context, "seq": seq,
+        "source_tokens": source_tokens, "dtype": dtype,
         "weight_dtype": weight_dtype, "kv_dtype": kv_dtype, "impl": impl, "eager": eager,
         "merged": merged,
     }  # fmt: skip
@@ -249,7 +254,9 @@ def step(
     if impl not in IMPLS:
         raise UsageError(f"attention has no implementation '{impl}'", f"Choose from: {', '.join(IMPLS)}")
     named = phase_of(loaded, phase, seq, context)
-    tokens, source = tokens_of(loaded, named, batch, seq, context)
+    tokens, source = tokens_of(loaded, named, batch, seq, context, source_tokens)
+    if named == "decode":
+        defaults = (*defaults, *source_default(source_tokens, source))
     computed = dtype or computed_in(loaded, device, weight_dtype)
     defaults = defaults if dtype else (*defaults, f"dtype {computed}")
     formats = Formats.named(computed, weight_dtype, kv_dtype)

@@ -12,6 +12,7 @@ from memwall.hardware import Device
 from memwall.models.model import Model, Storage
 from memwall.models.passes import Tokens, forms
 from memwall.models.step.launch import Launch, Setting
+from memwall.models.step.sides import source_tokens
 from memwall.models.step.whole import kernels
 from memwall.program import Work, kernel_work
 from memwall.reports.case import DEFAULT_DTYPE, Formats
@@ -43,7 +44,12 @@ def phase_of(model: Model, phase: str | None, seq: int | None, context: int | No
 
 
 def tokens_of(
-    model: Model, phase: str, batch: int, seq: int | None, context: int | None
+    model: Model,
+    phase: str,
+    batch: int,
+    seq: int | None,
+    context: int | None,
+    encoded: int | None = None,
 ) -> tuple[Tokens, int]:
     """The pass's tokens, and those that the encoder has read.
 
@@ -55,13 +61,19 @@ def tokens_of(
             raise UsageError(
                 "decode needs --context: tokens in the cache, the new one counted", "Try --context 4096"
             )
-        if seq is not None and not model.encoder:
+        if seq is not None:
             raise UsageError(
-                "a step of decoding adds one token a sequence: --seq is a prompt's", "Leave out --seq"
+                "a step of decoding adds one token a sequence: --seq is a prompt's",
+                f"What an encoder has read is --source-tokens {seq}" if model.encoder else "Leave out --seq",
             )
-        return Tokens(batch, 1, context), (seq or context) if model.encoder else 0
+        return Tokens(batch, 1, context), source_tokens(model, encoded, context)
     if seq is None:
         raise UsageError("prefill needs --seq: tokens of the prompt", "Try --seq 8192")
+    if encoded:
+        raise UsageError(
+            "--source-tokens is of decoding: in a prefill --seq is what an encoder reads",
+            f"Try --seq {encoded}" if model.encoder else "Leave it out",
+        )
     if context is not None and (context < seq or not model.decodes or model.encoder):
         raise UsageError(
             f"--context {context}: in a prefill it counts a cached prefix and the {seq} new tokens",
