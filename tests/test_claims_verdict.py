@@ -171,6 +171,22 @@ def test_measured_is_compared_with_what_is_published() -> None:
     assert far.roots == ("demo.rate",)
 
 
+def test_what_rests_on_a_doubtful_measurement_holds_as_arithmetic() -> None:
+    found = judged_of("""
+        - id: rate
+          where: "1"
+          label: a kernel
+          printed: 737 TFLOPS
+          published: [{what: one, value: 579 TFLOPS, source: {seen: a paper}}]
+          verdict: measured
+        - {id: share, where: "1", label: its share, printed: 74%, compute: rate / (989.4*TFLOPS),
+           verdict: holds as arithmetic, reason: r}
+    """)
+    assert found["share"].verdict == "holds as arithmetic"
+    assert found["share"].wrong_inputs == ("rate",)
+    assert found["share"].roots == ("demo.rate",)
+
+
 def test_a_repeated_number_is_reported_where_it_was_printed_first() -> None:
     docket = docket_of("""
         - {id: first, where: "1", label: a, printed: 12 TB/s, compute: 8.5*TB/s, verdict: differs, reason: r}

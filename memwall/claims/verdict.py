@@ -6,7 +6,8 @@ value, and with their printed values, which says whether the text's own arithmet
     contradicts          it is recorded against another claim of its text, and the two do disagree
     mixed                it fits one of the unlike things named, or their mixture, and not the right value
     holds                the right value is within the printed rounding
-    holds as arithmetic  the arithmetic on printed inputs is, but one of those inputs does not hold
+    holds as arithmetic  the arithmetic on printed inputs is, but one of those inputs does not hold, or is a
+                         measurement far from those that are published
     differs              neither
     measured             nothing is computed; published measurements stand beside it
     not computable       nothing is computed, and nothing is published
@@ -123,10 +124,11 @@ class Court:
     def _decide(self, claim: Claim) -> Judged:
         own = claim.as_printed or claim.compute
         used = self._claims_in(claim, (*claim.compute, *claim.as_printed))
-        wrong = [each for each in self._claims_in(claim, own) if self.judge(each).verdict not in SOUND]
+        wrong = [each for each in self._claims_in(claim, own) if not self.judge(each).stands]
+        doubted = [each for each in wrong if self.right(each) is None]
         right = self.right(claim)
         arithmetic = self._ends(claim, own, self.as_printed(claim))
-        verdict = self._verdict(claim, right, arithmetic, bool(wrong))
+        verdict = self._verdict(claim, right, arithmetic, bool(wrong), bool(doubted))
         value, ratio = right or arithmetic, factor(claim, right or arithmetic)
         agrees = None
         if verdict == "measured":
@@ -150,14 +152,17 @@ class Court:
             agrees,
         )
 
-    def _verdict(self, claim: Claim, right: Ends | None, arithmetic: Ends | None, tainted: bool) -> str:
+    def _verdict(
+        self, claim: Claim, right: Ends | None, arithmetic: Ends | None, tainted: bool, doubted: bool
+    ) -> str:
+        """The verdict; `tainted` by inputs that do not hold, `doubted` by such without a right value."""
         holds = right is not None and fits(claim, right)
         if claim.contradicts and self._disagrees(claim, arithmetic):
             return "contradicts"
         if claim.mixes and not holds and self._mixed(claim, arithmetic):
             return "mixed"
         if holds:
-            return "holds"
+            return "holds as arithmetic" if doubted else "holds"
         if arithmetic is None:
             return "measured" if claim.published else "not computable"
         if not self._follows(claim, arithmetic):
