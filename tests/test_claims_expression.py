@@ -108,6 +108,13 @@ def test_what_is_not_arithmetic_is_refused_before_it_is_evaluated(text: str) -> 
         ('gpu("h1000").year', "unknown GPU"),
         ('roofline("gemm").flops', "needs"),
         ('roofline("gemm", mm=4).flops', "no --mm"),
+        ('capacity("llama3-70b", tp=0).weight_bytes', "at least 1"),
+        ('capacity("llama3-70b", tp="8").weight_bytes', "cannot be made"),
+        ('step("llama3-70b", context=5, batch=0).flops', "at least 1"),
+        ('quant("llama3-70b", tp=1.5).formats.fp8.weight_bytes', "at least 1"),
+        ("model(5).layers", "begins with a name"),
+        ('traffic("flash9", seq=1).total_bytes', "no traffic formula"),
+        ('traffic("flash1", seq=1).total_bytes', "cannot be made"),
         ('standard("HBM9").gb_per_s', "unknown memory standard"),
     ],
 )

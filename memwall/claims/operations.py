@@ -14,11 +14,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from importlib import import_module
-from inspect import isfunction, signature
 from typing import Any, NamedTuple
 
 from memwall.claims.quantity import Quantity, parse_unit
-from memwall.errors import MemwallError, UsageError, nearest, shown
+from memwall.errors import UsageError, nearest, shown
+from memwall.units import LARGEST_COUNT
 
 Step = str | int
 Arguments = tuple[tuple[Any, ...], tuple[tuple[str, Any], ...]]
@@ -47,9 +47,7 @@ def _operation(name: str, first: str) -> Operation:
 OPERATIONS: Mapping[str, Operation] = {
     "roofline": _operation("roofline", "--op"),
     "attention": _operation("attention", "--model"),
-    "gpu": Operation(
-        "memwall.hardware:load", "memwall.claims.operations:device_keys", "memwall gpu show", ""
-    ),
+    "gpu": Operation("memwall.hardware:load", "memwall.claims.tables:device_keys", "memwall gpu show", ""),
     "model": Operation("memwall.models.load:load", "memwall.render.models:record", "memwall model show", ""),
     "step": Operation(
         "memwall.reports.step:step", "memwall.render.step_record:record", "memwall step", "--model"
@@ -63,18 +61,21 @@ OPERATIONS: Mapping[str, Operation] = {
         "--model",
     ),
     "traffic": Operation(
-        "memwall.claims.operations:traffic",
-        "memwall.claims.operations:as_it_is",
+        "memwall.claims.tables:traffic",
+        "memwall.claims.tables:as_it_is",
         "memwall.traffic.{first}({named})",
         "",
     ),
     "standard": Operation(
-        "memwall.claims.operations:standard",
-        "memwall.claims.operations:as_it_is",
+        "memwall.claims.tables:standard",
+        "memwall.claims.tables:as_it_is",
         "hardware/standards/memory.yaml, {first}",
         "",
     ),
 }
+
+_AMOUNTS = ("flops", "bytes", "zero", "memory_fraction", "reserve")
+"""Arguments that are no counts: zero is one of their values, or a part."""
 
 # A key's ending, the longest that fits, and the unit of its value. Those of the reports are SI, those of the
 # hardware files are the datasheet's.
@@ -154,65 +155,25 @@ def command(name: str, arguments: Arguments, path: Sequence[Step]) -> str:
     return f"{' '.join(words)} --json: {key}"
 
 
-def device_keys(device: Any) -> dict[str, Any]:
-    """A device's documented keys and the groups of its file."""
-    from memwall.render.gpus import record
-
-    return {**device.data, **record(device)}
-
-
-def standard(name: str) -> dict[str, Any]:
-    """A memory standard: what it allows at most.
-
-    Raises:
-        UsageError: no such standard.
-    """
-    from memwall import yamlfile
-    from memwall.catalog import shipped_text
-
-    path = "hardware/standards/memory.yaml"
-    known = {each["name"]: each for each in yamlfile.parse(shipped_text(path), path)["memory"]}
-    if name not in known:
-        raise UsageError(f"unknown memory standard '{shown(name)}'", f"One of: {', '.join(known)}")
-    return dict(known[name])
-
-
-def traffic(formula: str, **sizes: Any) -> dict[str, Any]:
-    """What a tiled kernel asks of the memory, by a formula of memwall.traffic: flash1_figure, tiled_gemm ...
-
-    Raises:
-        UsageError: no such formula.
-    """
-    from memwall import traffic as formulas
-
-    known = [
-        name
-        for name, made in vars(formulas).items()
-        if isfunction(made) and signature(made).return_annotation == "Traffic"
-    ]
-    if formula not in known:
-        raise UsageError(f"no traffic formula '{shown(formula)}'", f"There are: {', '.join(known)}")
-    made = getattr(formulas, formula)(**sizes)
-    return {
-        "read_bytes": made.read_bytes,
-        "written_bytes": made.written_bytes,
-        "total_bytes": made.total_bytes,
-    }
-
-
-def as_it_is(record: dict[str, Any]) -> dict[str, Any]:
-    """What needs no rendering."""
-    return record
-
-
 @cache
 def _report(name: str, arguments: Arguments) -> Any:
+    """The report, its arguments checked as the command line checks them."""
     positional, named = arguments
+    for each in positional:
+        if not isinstance(each, str):
+            raise UsageError(
+                f"{name}(...) begins with a name, not {shown(repr(each))}", f'Like {name}("...")'
+            )
+    for key, each in named:
+        counted = isinstance(each, int | float) and not isinstance(each, bool) and key not in _AMOUNTS
+        if counted and not (each == int(each) and 1 <= each <= LARGEST_COUNT):
+            raise UsageError(f"{name}(...): {key} must be a whole number of at least 1, not {each:g}", "")
     try:
         return _load(OPERATIONS[name].report)(*positional, **dict(named))
-    except TypeError as error:
+    except (TypeError, ValueError, AttributeError, LookupError, ArithmeticError) as error:
         why = str(error).partition("()")[2].strip() or str(error)
-        raise UsageError(f"{name}(...) {shown(why, 80)}", f"See {OPERATIONS[name].command} --help") from None
+        hint = f"See {OPERATIONS[name].command.partition('{')[0].rstrip('., ')} --help"
+        raise UsageError(f"{name}(...) cannot be made of these arguments: {shown(why, 80)}", hint) from None
 
 
 @cache
@@ -283,8 +244,3 @@ def _flag(key: str, given: Any) -> str:
 
 def _word(given: Any) -> str:
     return str(given)
-
-
-def failed(error: MemwallError) -> str:
-    """An operation's own refusal as one sentence."""
-    return str(error)
