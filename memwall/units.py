@@ -11,6 +11,7 @@ import math
 
 from memwall.errors import UsageError, shown
 
+MICRO = 1e-6
 KILO, MEGA, GIGA, TERA = 10**3, 10**6, 10**9, 10**12
 KIBI, MEBI, GIBI, TEBI = 2**10, 2**20, 2**30, 2**40
 
@@ -31,6 +32,9 @@ KEY_FACTORS = {
     "bytes": 1,
     "bits": 1,
     "w": 1,
+    "us": 1e-6,
+    "ns": 1e-9,
+    "pj": 1e-12,
 }
 
 LARGEST_COUNT = 10**15
@@ -53,7 +57,7 @@ def to_si(key: str, number: float) -> float:
     return scaled_up(number, KEY_FACTORS[ending])
 
 
-def scaled_up(number: float, factor: int) -> float:
+def scaled_up(number: float, factor: float) -> float:
     """Number x factor without the last digit's noise: 66.9 x 1e12 is 66900000000000, not ...0.01."""
     exact = number * factor
     return float(round(exact)) if abs(exact - round(exact)) < abs(exact) * 1e-12 else exact

@@ -53,6 +53,18 @@ GOLDEN = {
     "quant-two-gpus": "quant --model mixtral-8x7b --gpu l40s,b200 --batch 4 --context 8192",
     "train-memory": "train-memory --model llama3-70b --gpus 64 --zero 3 --checkpointing full",
     "train-memory-short": "train-memory --model mixtral-8x7b --gpus 8 --tp 2 --pp 2 --zero 1 --gpu h100",
+    "attention-generations": (
+        "attention --impl all --gpu h200 --heads 32 --head-dim 128 --seq 4096 --non-causal"
+    ),
+    "roofline-levels": "roofline --gpu h200 --op gemm --m 4096 --n 4096 --k 4096 --levels",
+    "hierarchy": "hierarchy --gpu h200",
+    "tile-attention": "tile --op attention --head-dim 128 --tile 64x64 --gpu h100",
+    "occupancy": "occupancy --gpu h100 --registers 64 --threads 256 --smem 64KiB",
+    "banks": "banks --shape 32x32 --access column",
+    "access": "access --pattern strided --stride 4 --element 4 --gpu h100",
+    "fuse-mlp": "fuse mlp --tokens 4096 --hidden 4096 --width 14336 --gpu h100",
+    "explain-gemm": "explain gemm --m 4096 --n 4096 --k 4096 --gpu h100",
+    "crossover": "crossover --op gemv --gpu a100,h100,v100 --vary batch",
     "op-show-gemm": "op show gemm",
     "model-show": "model show llama3-70b",
     "model-show-json": "model show deepseek-v3 --json",

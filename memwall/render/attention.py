@@ -9,6 +9,8 @@ from memwall.errors import Refusal
 from memwall.render.bounds import (
     bound_record,
     compared_notes,
+    estimate_record,
+    estimate_text,
     evidence_record,
     intensity_text,
     mark,
@@ -27,15 +29,8 @@ Row = AttentionReport | Refusal
 
 def record(report: AttentionReport) -> Record:
     """The report under its documented keys."""
-    first = report.kinds[0]
     return {
-        "gpu": report.device.name,
-        "op": "attention",
-        "model": report.model.name if report.model else None,
-        "shape": {"layers": report.layers, **report.tokens._asdict(), **_kind_record(first)},
-        "dtype": report.formats.dtype,
-        "kv_dtype": report.formats.kv,
-        "causal": report.causal,
+        **shape_record(report),
         "standard": _cost_record(report.standard),
         "flash": _cost_record(report.flash),
         "traffic_reduction": report.traffic_reduction,
@@ -64,7 +59,10 @@ def page(report: AttentionReport) -> Page:
         ("bound time, pass", *(format_seconds(bound.time_s) + mark([bound]) for bound in wholes)),
         ("kernels in turn, pass", *(format_seconds(cost.kernels_bound_time_s) for cost in costs)),
     ]
-    sections = [Section(_heading(report), Table(_facts(report))), Section("", numbers(rows, header))]
+    if report.standard.estimate and report.flash.estimate:
+        estimates = [estimate_text(cost.estimate)[0] for cost in costs if cost.estimate]
+        rows.append(("estimate, pass", *estimates))
+    sections = [Section(heading(report), Table(facts(report))), Section("", numbers(rows, header))]
     if len(report.kinds) > 1:
         sections.append(Section("Kinds of layer", _kinds_table(report)))
     return [*sections, *steps_section(report.advice), *notes_section(_notes(report))]
@@ -77,7 +75,7 @@ def compare_page(rows: Sequence[Row]) -> Page:
     table = [_compare_row(row) for row in rows]
     notes = [*_shared_notes(first), *compared_notes(rows, _own_notes)]
     return [
-        Section(_title(first), Table([*_facts(first), *_work_facts(first)])),
+        Section(_title(first), Table([*facts(first), *_work_facts(first)])),
         Section("Bound time of the pass", Table(table, header, frozenset({1, 3}))),
         *notes_section(notes),
     ]
@@ -92,9 +90,23 @@ def _compare_row(row: Row) -> tuple[str, ...]:
     return tuple(cells)
 
 
+def shape_record(report: AttentionReport) -> Record:
+    """What was asked."""
+    return {
+        "gpu": report.device.name,
+        "op": "attention",
+        "model": report.model.name if report.model else None,
+        "shape": {"layers": report.layers, **report.tokens._asdict(), **_kind_record(report.kinds[0])},
+        "dtype": report.formats.dtype,
+        "kv_dtype": report.formats.kv,
+        "causal": report.causal,
+    }
+
+
 def _cost_record(cost: Cost) -> Record:
     return {
         **bound_record(cost.whole),
+        **(estimate_record(cost.estimate) if cost.estimate else {}),
         "kernels_bound_time_s": cost.kernels_bound_time_s,
         "per_layer": bound_record(cost.per_layer),
         "per_head": bound_record(cost.per_head),
@@ -137,11 +149,13 @@ def _title(report: AttentionReport) -> str:
     return f"attention  {what}  {report.formats.text}  {'causal' if report.causal else 'no mask'}"
 
 
-def _heading(report: AttentionReport) -> str:
+def heading(report: AttentionReport) -> str:
+    """What is asked, and on which device."""
     return f"{_title(report)}  on {report.device.title} ({report.device.name})"
 
 
-def _facts(report: AttentionReport) -> list[tuple[str, ...]]:
+def facts(report: AttentionReport) -> list[tuple[str, ...]]:
+    """The shape in words."""
     first, tokens = report.kinds[0], report.tokens
     heads = f"{_many(first.heads, 'query head')}, {_many(first.kv_heads, 'KV head')} of {first.head_dim}"
     if first.head_dim_v != first.head_dim:
@@ -206,8 +220,13 @@ def _shared_notes(report: AttentionReport) -> list[str]:
     return notes
 
 
+def _estimate_notes(report: AttentionReport) -> list[str]:
+    pairs = (("standard", report.standard.estimate), ("flash", report.flash.estimate))
+    return [f"estimate of {name}: {estimate_text(each)[1]}" for name, each in pairs if each]
+
+
 def _notes(report: AttentionReport) -> list[str]:
-    return [*_shared_notes(report), *_own_notes(report)]
+    return [*_estimate_notes(report), *_shared_notes(report), *_own_notes(report)]
 
 
 def _own_notes(report: AttentionReport) -> list[str]:
