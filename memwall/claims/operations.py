@@ -60,6 +60,15 @@ OPERATIONS: Mapping[str, Operation] = {
         "memwall train-memory",
         "--model",
     ),
+    "hierarchy": _operation("hierarchy", "--gpu"),
+    "occupancy": _operation("occupancy", ""),
+    "access": Operation(
+        "memwall.reports.access:access",
+        "memwall.claims.tables:access_keys",
+        "memwall access",
+        "--pattern",
+    ),
+    "fuse": _operation("fuse", ""),
     "traffic": Operation(
         "memwall.claims.tables:traffic",
         "memwall.claims.tables:as_it_is",
@@ -76,6 +85,9 @@ OPERATIONS: Mapping[str, Operation] = {
 
 _AMOUNTS = ("flops", "bytes", "zero", "memory_fraction", "reserve")
 """Arguments that are no counts: zero is one of their values, or a part."""
+
+_NAMES = ("name", "kernel", "level")
+"""Keys by whose value an item of a list is found."""
 
 # A key's ending, the longest that fits, and the unit of its value. Those of the reports are SI, those of the
 # hardware files are the datasheet's.
@@ -194,13 +206,10 @@ def _child(here: Any, step: Step, name: str, before: Sequence[Step]) -> Any:
     if isinstance(here, list) and isinstance(step, int) and -len(here) <= step < len(here):
         return here[step]
     if isinstance(here, list):
-        named = [
-            each
-            for each in here
-            if isinstance(each, Mapping) and step in (each.get("name"), each.get("kernel"))
-        ]
-        if named:
-            return named[0]
+        named = (each for each in here if isinstance(each, Mapping))
+        found = next((each for each in named if step in (each.get(key) for key in _NAMES)), None)
+        if found:
+            return found
     known = [str(key) for key in here] if isinstance(here, Mapping) else []
     near = nearest(str(step), known, limit=1)
     hint = f"Did you mean {near[0]}?" if near else _keys_hint(here)

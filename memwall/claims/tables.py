@@ -15,6 +15,13 @@ def device_keys(device: Any) -> dict[str, Any]:
     return {**device.data, **record(device)}
 
 
+def access_keys(report: Any) -> dict[str, Any]:
+    """The documented keys of an access pattern."""
+    from memwall.render.access import AccessView
+
+    return AccessView().record(report)
+
+
 def standard(name: str) -> dict[str, Any]:
     """A memory standard: what it allows at most.
 
