@@ -47,6 +47,12 @@ def _operation(name: str, first: str) -> Operation:
 OPERATIONS: Mapping[str, Operation] = {
     "roofline": _operation("roofline", "--op"),
     "attention": _operation("attention", "--model"),
+    "generations": Operation(
+        "memwall.reports.generations:generations",
+        "memwall.render.generations:record",
+        "memwall attention --impl all",
+        "--model",
+    ),
     "gpu": Operation("memwall.hardware:load", "memwall.claims.tables:device_keys", "memwall gpu show", ""),
     "model": Operation("memwall.models.load:load", "memwall.render.models:record", "memwall model show", ""),
     "step": Operation(
