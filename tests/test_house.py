@@ -45,7 +45,7 @@ FLOORS = [
     {"memwall.memory"},
     {"memwall.reports"},
     {"memwall.verify", "memwall.explain", "memwall.diagnose"},
-    {"memwall.render"},
+    {"memwall.render", "memwall.claims"},
     {"memwall.cli"},
 ]
 
