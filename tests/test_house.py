@@ -47,7 +47,7 @@ FLOORS = [
     {"memwall.sweeps"},
     {"memwall.verify", "memwall.explain", "memwall.diagnose"},
     {"memwall.plot"},
-    {"memwall.render"},
+    {"memwall.render", "memwall.claims"},
     {"memwall.htmlreport"},
     {"memwall.cli"},
 ]

@@ -12,7 +12,7 @@ import pytest
 
 import memwall
 from memwall.cli import run
-from memwall.reports.predict import ADDED
+from memwall.reports.predict import ADDED, predict_cases, read_csv
 
 TABLE = """id,gpu,op,dtype,m,n,k,rows,cols,batch,heads,kv_heads,seq_q,seq_kv,head_dim,causal,impl,kernel
 a,,gemm,bf16,4096,4096,4096,,,,,,,,,,,
@@ -176,3 +176,24 @@ def test_twenty_thousand_rows_take_a_few_seconds(tmp_path: Path) -> None:
     assert code == 0
     assert len(answers) == 20000
     assert time.perf_counter() - started < 10  # it takes one; 100,000 rows take five
+
+
+def test_the_bytes_that_kernels_move_are_modelled() -> None:
+    # an H200's counter: 150e6 bytes read from main memory by this product, 67.1e6 compulsory
+    text = "gpu,op,dtype,m,n,k\nh200,gemm,bf16,4096,4096,4096\nh100,copy,bf16,,,\n"
+    first, second = predict_cases(read_csv(text, "cases.csv")).records()
+    assert first["dram_read_bytes"] == pytest.approx(150e6, rel=0.2)
+    assert first["dram_read_bytes"] >= first["read_bytes"]
+    assert first["l2_bytes"] > first["dram_read_bytes"]
+    assert second["error"]
+    assert second["dram_read_bytes"] is None
+
+
+def test_attention_s_bytes_follow_the_implementation() -> None:
+    text = "gpu,op,batch,heads,head_dim,seq,causal,impl\n" + "".join(
+        f"h200,attention,1,32,128,4096,0,{impl}\n" for impl in ("standard", "fa2", "fa3")
+    )
+    standard, fa2, fa3 = predict_cases(read_csv(text, "cases.csv")).records()
+    assert standard["dram_read_bytes"] > 10 * fa2["dram_read_bytes"]
+    assert fa2["dram_read_bytes"] == pytest.approx(105e6, rel=0.05)  # counted
+    assert fa3["dram_read_bytes"] == pytest.approx(101e6, rel=0.05)  # counted
