@@ -229,6 +229,11 @@ def test_a_sweep_of_years_is_not_begun(
     assert "PB of" in said
     assert "--yes" in said
     assert os.listdir(tmp_path) == []
+    for more in (["--best", "flops"], ["--format", "csv"], ["--where", "m < 0"]):
+        assert run([*huge, *more]) == 2
+        said = capsys.readouterr().err
+        assert "points take about" in said
+        assert "free" not in said
 
 
 def test_rows_go_to_a_pipe_as_they_come(capsys: pytest.CaptureFixture[str]) -> None:

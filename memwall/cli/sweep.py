@@ -91,6 +91,8 @@ def command(what: str | None, output: str | None, form: str | None, as_json: boo
     streamed = None if options["dask"] else _streamed(target)
     blocks = shard_of(sweep, options["shard"])
     _check(options, streamed, target)
+    if not options["yes"]:
+        _agree(sweep, blocks, options["best"], "parquet" if options["dask"] else streamed, target)
     if options["dask"]:
         _on_cluster(sweep, blocks, options["dask"], output)
         return 0
@@ -145,8 +147,6 @@ def _to_file(sweep: Sweep, blocks: range, form: str, path: str, options: Mapping
     file = File(sweep, blocks, path, form)
     progress = Progress(_points(sweep, blocks))
     try:
-        if not options["yes"]:
-            _agree(sweep, blocks, form, file.path)
         done = file.run(progress, options["resume"])
     except Stopped as stopped:
         progress.close()
@@ -192,7 +192,7 @@ def _on_cluster(sweep: Sweep, blocks: range, address: str, folder: str | None) -
         click.echo(line, err=True)
 
 
-def _agree(sweep: Sweep, blocks: range, form: str, path: str) -> None:
+def _agree(sweep: Sweep, blocks: range, best: str | None, form: str | None, target: Output) -> None:
     """See that a sweep is of a size that was meant.
 
     Raises:
@@ -201,14 +201,16 @@ def _agree(sweep: Sweep, blocks: range, form: str, path: str) -> None:
     from memwall.sweeps.size import expected
     from memwall.units import format_bytes
 
-    size = expected(sweep, blocks, form, path)
-    if size.time_s <= LONG_S and size.needed_bytes <= size.free_bytes:
+    path = os.path.realpath(str(target.output)) if form and target.to_file and not best else None
+    size = expected(sweep, blocks, None if best else form, path)
+    if size.time_s <= LONG_S and (path is None or size.needed_bytes <= size.free_bytes):
         return
     hours = size.time_s / LONG_S
     took = f"{hours:,.0f} hours" if hours < 24 * 365 else f"{hours / 24 / 365:,.0f} years"
-    room = f"{format_bytes(size.needed_bytes)} of {format_bytes(size.free_bytes)} free"
+    room = f" and {format_bytes(size.needed_bytes)}" if size.needed_bytes else ""
+    room += f" of {format_bytes(size.free_bytes)} free" if path else ""
     raise UsageError(
-        f"{size.points:,} points take about {took} and {room}",
+        f"{size.points:,} points take about {took}{room}",
         "Narrow a range, cut it with --shard I/N, or say --yes",
     )
 

@@ -125,7 +125,7 @@ function table(now) {
     const bar = document.createElement("span");
     bar.className = "share";
     bar.style.width = `${(2.5 * share).toFixed(2)}rem`;
-    last.append(bar, `${seconds(k.repeats * k.bound_time_s)}  ${significant(100 * share, 3)} %`);
+    last.append(bar, `${seconds(k.repeats * k.bound_time_s)}  ${share >= 0.001 ? significant(100 * share, 3) : "0"} %`);
     return row;
   }));
   $("count").textContent = `${rows.length} of ${now.kernels.length} kernels`;

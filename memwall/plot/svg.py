@@ -20,7 +20,7 @@ def svg(scene: Scene, *, standalone: bool = True) -> str:
     width, height = _n(scene.width), _n(scene.height)
     head = (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" '
-        f'height="{height}" role="img" font-family="{FONT}">'
+        f'height="{height}" role="{"img" if standalone else "group"}" font-family="{FONT}">'
     )
     lines = [head, f"<title>{escape(scene.title)}</title>", f"<desc>{escape(scene.description)}</desc>"]
     if standalone:

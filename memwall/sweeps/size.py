@@ -21,7 +21,7 @@ class Size(NamedTuple):
     free_bytes: int
 
 
-def expected(sweep: Sweep, blocks: range, form: str, path: str) -> Size:
+def expected(sweep: Sweep, blocks: range, form: str | None, path: str | None) -> Size:
     """What a run will take: every block as the first one, computed and written to memory.
 
     A block is under a tenth of a million points, so a sweep of one or a few is not measured.
@@ -29,23 +29,22 @@ def expected(sweep: Sweep, blocks: range, form: str, path: str) -> Size:
     Args:
         sweep: what is asked.
         blocks: those that are run.
-        form: csv, jsonl or parquet.
-        path: where it goes.
+        form: csv, jsonl or parquet; None: rows are not written.
+        path: where they go; None: to no disk.
     """
     points = sweep.grid.points * len(blocks) // max(sweep.grid.count, 1)
-    folder = os.path.dirname(path) or "."
+    folder = os.path.dirname(path or "") or "."
     free_bytes = shutil.disk_usage(folder).free if os.path.isdir(folder) else 0
     if len(blocks) < _FEW:
         return Size(points, 0.0, 0.0, free_bytes)
-    began = perf_counter()
-    file = io.BytesIO()
-    writer = opened(file, form, sweep.columns)
+    sweep.rows(blocks.start, LeftOut())  # what is loaded once
+    began, each_bytes = perf_counter(), 0
     rows = sweep.rows(blocks.start, LeftOut())
-    if rows is not None and rows.length:
+    if form and rows is not None and rows.length:
+        writer = opened(io.BytesIO(), form, sweep.columns)
         writer.write(rows)
-    return Size(
-        points, (perf_counter() - began) * len(blocks), float(writer.flush() * len(blocks)), free_bytes
-    )
+        each_bytes = writer.flush()
+    return Size(points, (perf_counter() - began) * len(blocks), float(each_bytes * len(blocks)), free_bytes)
 
 
 _FEW = 64
