@@ -59,6 +59,9 @@ def test_the_wheel_runs_from_any_folder(wheel: Path, tmp_path: Path, unpacked: b
     )
     assert attention["flash"]["traffic_bytes"] == 12079595520  # 80 x 2 x 4096 x 128 x (2 x 64 + 2 x 8)
     assert "h200" in memwall_from(path, tmp_path, "gpu", "list")
+    page = memwall_from(path, tmp_path, "report", "--model", "llama3-8b", "--context", "512", "-o", "-")
+    assert "const FORMS" in page
+    assert "color-scheme" in page
     claims = json.loads(memwall_from(path, tmp_path, "check", "article", "--json"))["claims"]
     assert all(claim["as_recorded"] for claim in claims)
 
