@@ -28,6 +28,7 @@ Examples:
   memwall sweep --op attention --heads 64 --head-dim 128 --seq 1024:65536:log2 --format csv
   memwall sweep step --model llama3-70b --gpu b200 --batch 1:256:log2 --context 4096,32768
   memwall sweep step --model llama3-8b --batch 1:8 --context 512:8192:512 --where fits -o out.jsonl
+  memwall sweep capacity --model llama3-70b --gpu h100 --tp 2,4,8 --context 8192:65536:log2
   memwall sweep --op gemm --m 1:4096 --n 4096 --k 4096 -o part-3.csv --shard 3/16
 
 \b
@@ -47,7 +48,7 @@ FORMATS = ("text", "json", "csv", "markdown", "jsonl", "parquet")
 
 def _ranges(command: Any) -> Any:
     text = "; a number, a range or a list"
-    dims = {**DIMS, "context": "step: tokens in the cache, the new one counted"}
+    dims = {**DIMS, "context": "tokens in the cache, the new one counted", "tp": "capacity: GPUs that share"}
     for name in reversed(dims):
         option = click.option(
             f"--{name.replace('_', '-')}", name, metavar="RANGE", help=dims[name].partition(";")[0] + text
@@ -57,9 +58,9 @@ def _ranges(command: Any) -> Any:
 
 
 @click.command("sweep", epilog=EPILOG)
-@click.argument("what", required=False, metavar="[step]")
+@click.argument("what", required=False, metavar="[step|capacity]")
 @click.option("--op", type=OP, help="the operator: memwall op list")
-@click.option("--model", type=MODEL, help="step: a model, or several (a,b,c)")
+@click.option("--model", type=MODEL, help="step, capacity: a model, or several")
 @click.option("--gpu", type=GPU, multiple=True, callback=joined, help=f"default {DEFAULT_GPU}")
 @_ranges
 @click.option("--dtype", help="one or several formats; default bf16")

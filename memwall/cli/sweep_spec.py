@@ -11,7 +11,12 @@ from memwall.errors import UsageError, shown
 if TYPE_CHECKING:
     from memwall.sweeps.plan import Spec, Sweep
 
-PASS_DIMS = ("batch", "context", "seq")
+OF_MODELS = {
+    "step": ("batch", "context", "seq", "impl", "phase", "eager"),
+    "capacity": ("batch", "context", "tp"),
+}
+"""What sweeps of a model take, and which ranges and settings."""
+_OTHERS = ("context", "tp", "causal", "impl", "phase", "eager", "estimate")
 
 
 def spec_of(what: str | None, options: Mapping[str, Any]) -> Spec:
@@ -23,20 +28,21 @@ def spec_of(what: str | None, options: Mapping[str, Any]) -> Spec:
     from memwall.sweeps.plan import Spec
     from memwall.sweeps.ranges import names
 
-    if what not in (None, "step"):
-        raise UsageError(f"a sweep is of an operator or of a step, not of '{shown(what)}'", "Try --op gemm")
+    if what is not None and what not in OF_MODELS:
+        kinds = " or ".join(OF_MODELS)
+        raise UsageError(f"a sweep is of an operator, or {kinds}, not of '{shown(what)}'", "Try --op gemm")
     if (what is None) == (options["op"] is None):
         raise UsageError(
-            "what to sweep: --op OP, or step with --model", "For example: memwall sweep --op gemm"
+            "what to sweep: --op OP, or step or capacity with --model", "For example: memwall sweep --op gemm"
         )
     _only(what, options)
     words: dict[str, tuple[str | None, ...]] = {"gpu": tuple(_gpus(options["gpu"]))}
-    if what == "step":
+    if what:
         words["model"] = tuple(names(options["model"]))
     for name in ("dtype", "weight_dtype", "kv_dtype"):
         given = _formats(options[name])
         words[name] = given or (("bf16",) if name == "dtype" and not what else (None,))
-    ranges = {name: options[name] for name in (*DIMS, "context") if options[name] is not None}
+    ranges = {name: options[name] for name in (*DIMS, "context", "tp") if options[name] is not None}
     settings = {
         name: options[name] for name in ("causal", "impl", "phase", "eager", "estimate") if options[name]
     }
@@ -49,16 +55,15 @@ def spec_of(what: str | None, options: Mapping[str, Any]) -> Spec:
 
 def _only(what: str | None, options: Mapping[str, Any]) -> None:
     """What would be ignored is refused."""
-    if what == "step":
-        others = (name for name in (*DIMS, "causal") if name not in PASS_DIMS)
-        wrong = [name for name in others if options[name] is not None]
-        wrong += ["estimate"] if options["estimate"] else []
-        if options["model"] is None:
-            raise UsageError("sweep step needs --model", "The list: memwall model list")
-    else:
-        wrong = [name for name in ("model", "phase", "context", "eager") if options[name]]
+    of, taken = (
+        (f"a {what}", OF_MODELS[what]) if what else ("an operator", (*DIMS, "causal", "impl", "estimate"))
+    )
+    if what and options["model"] is None:
+        raise UsageError(f"sweep {what} needs --model", "The list: memwall model list")
+    others = [name for name in dict.fromkeys((*DIMS, *_OTHERS)) if name not in taken]
+    wrong = [name for name in others if options[name] not in (None, False)]
+    wrong += ["model"] if options["model"] and not what else []
     if wrong:
-        of = "a step" if what == "step" else "an operator"
         raise UsageError(f"{of} has no --{wrong[0].replace('_', '-')}", "Leave it out; memwall sweep --help")
 
 

@@ -120,7 +120,9 @@ def decades(low: float, high: float, text: Callable[[float], str]) -> tuple[tupl
     return tuple((value, text(value)) for value in values if low * _ABOVE <= value <= high / _ABOVE)
 
 
-_SLACK, _ABOVE = 0.000001, 0.999999
+_SLACK = 1 / (1 << 20)
+_ABOVE = 1 - _SLACK
+"""Rounding that a tick is not lost to."""
 _FEW_DECADES, _MANY_DECADES = 3, 9
 
 

@@ -25,12 +25,19 @@ SHOWN = {
     "estimate_time_s": "estimate",
     "tokens_per_s": "tokens/s",
     "resident_cache_bytes": "cache",
+    "usable_bytes": "usable",
+    "weight_bytes": "weights",
+    "kv_budget_bytes": "for the cache",
+    "max_tokens": "tokens",
+    "max_sequences": "sequences",
+    "longest_context": "longest",
     "fits": "fits",
 }
 """Results that a page has, and how it calls them; the others are in JSON and CSV."""
 _HIDDEN = frozenset(
     ("read_bytes", "written_bytes", "limited_by", "kernels_bound_time_s", "tokens_per_s_per_user",
-     "resident_weight_bytes")
+     "resident_weight_bytes", "reserve_bytes", "kv_bytes_per_token", "kv_bytes_per_sequence",
+     "shortfall_bytes")
 )  # fmt: skip
 
 _OF_OPERATORS = ("flops", "arithmetic_intensity", "attainable_flops_per_s")

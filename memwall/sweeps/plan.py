@@ -70,7 +70,7 @@ class Spec(NamedTuple):
     """A sweep as it was asked for, in plain texts, so that it travels to other machines."""
 
     what: str
-    """An operator's name, or `step`."""
+    """An operator's name, `step` or `capacity`."""
     words: Mapping[str, tuple[str | None, ...]]
     """GPUs, formats and models: every combination is asked."""
     ranges: Mapping[str, str]
@@ -167,10 +167,10 @@ class Sweep:
         shape = block.shape if where is None else (count,)
         for name, value in results.items():
             columns[name] = np.broadcast_to(np.asarray(value), shape).ravel()
-        limited_by = columns["limited_by"]
-        assert isinstance(limited_by, np.ndarray)  # noqa: S101 - every answer numbers its limit
-        columns["limited_by"] = Coded(limited_by, LIMITS)
-        columns["regime"] = Coded(_REGIME_OF[limited_by], _REGIMES)
+        limited_by = columns.get("limited_by")
+        if isinstance(limited_by, np.ndarray):
+            columns["limited_by"] = Coded(limited_by, LIMITS)
+            columns["regime"] = Coded(_REGIME_OF[limited_by], _REGIMES)
         return Rows(count, {name: columns[name] for name in self.columns})
 
 
@@ -182,6 +182,11 @@ def plan(spec: Spec) -> Sweep:
     """
     if not spec.ranges:
         raise UsageError("a sweep needs a range", "For example: --m 1:8192:log2 --n 4096 --k 4096")
+    if spec.what == "capacity":
+        from memwall.sweeps import capacities
+
+        spec = spec._replace(block_points=spec.block_points or capacities.BLOCK_POINTS)
+        return Sweep(spec, capacities.answers(spec.settings), capacities.RESULTS)
     if spec.what == "step":
         from memwall.sweeps.passes import RESULTS as OF_PASSES
         from memwall.sweeps.passes import answers as of_passes

@@ -53,7 +53,7 @@ def sweep(what: str, *, where: str | None = None, **given: Any) -> Table:
     """Every combination of ranges and names, as `memwall sweep` has them.
 
     Args:
-        what: an operator's name, or `step` with a `model`.
+        what: an operator's name, or `step` or `capacity` with a `model`.
         where: a condition on the rows: 'regime == "compute-bound"'.
         given: dimensions as an int, a list or a range such as "1:8192:log2"; gpu, dtype and other formats as
             a name or several (a list, or "h100,h200"); settings such as causal.
@@ -66,9 +66,10 @@ def sweep(what: str, *, where: str | None = None, **given: Any) -> Table:
     >>> table.columns["regime"].tolist()
     ['memory-bound', 'memory-bound', 'memory-bound', 'compute-bound']
     """
-    op = "step" if what == "step" else registry.find(what).name
+    of_model = what in ("step", "capacity")
+    op = what if of_model else registry.find(what).name
     words: dict[str, tuple[str | None, ...]] = {"gpu": (DEFAULT_GPU,)}
-    if op != "step":
+    if not of_model:
         words["dtype"] = (DEFAULT_DTYPE,)
     ranges: dict[str, str] = {}
     settings: dict[str, Any] = {}
