@@ -61,7 +61,8 @@ def page(records: Sequence[Record]) -> Page:
         frozenset(
             place
             for place, name in enumerate((*varying, *results))
-            if isinstance(records[0][name], int | float) and not isinstance(records[0][name], bool)
+            if all(isinstance(record[name], int | float | None) for record in records)
+            and not isinstance(records[0][name], bool)
         ),
     )
     return [Section(f"{records[0]['op']}  {heading}".rstrip(), table)]
