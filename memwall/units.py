@@ -31,6 +31,9 @@ KEY_FACTORS = {
     "bytes": 1,
     "bits": 1,
     "w": 1,
+    "us": 1e-6,
+    "ns": 1e-9,
+    "pj": 1e-12,
 }
 
 LARGEST_COUNT = 10**15
@@ -53,7 +56,7 @@ def to_si(key: str, number: float) -> float:
     return scaled_up(number, KEY_FACTORS[ending])
 
 
-def scaled_up(number: float, factor: int) -> float:
+def scaled_up(number: float, factor: float) -> float:
     """Number x factor without the last digit's noise: 66.9 x 1e12 is 66900000000000, not ...0.01."""
     exact = number * factor
     return float(round(exact)) if abs(exact - round(exact)) < abs(exact) * 1e-12 else exact
