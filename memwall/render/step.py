@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from memwall.errors import Refusal
 from memwall.models.cache import DEFAULT_FORMAT
 from memwall.render.bounds import compared_notes, mark, notes_section, steps_section
+from memwall.render.layouts import exchange_section, layout_facts
 from memwall.render.page import Page, Section, Table, numbers
 from memwall.render.step_record import all_notes, own_notes, percent, shared_notes
 from memwall.render.step_record import record as record
@@ -28,6 +29,7 @@ def page(report: StepReport) -> Page:
     return [
         Section(_heading(report), Table([*_facts(report), *_times(report)])),
         Section("Kernels, all repeats of each", _kernel_table(report)),
+        *exchange_section(report),
         *steps_section(report.advice),
         *notes_section(all_notes(report)),
     ]
@@ -52,7 +54,7 @@ def _compare_row(row: Row) -> tuple[str, ...]:
         return (row.gpu, *["-"] * 8)
     return (
         row.device.name,
-        format_seconds(row.whole.time_s) + mark(row.bounds),
+        format_seconds(row.bound_time_s) + mark(row.bounds),
         format_seconds(row.kernels_bound_time_s),
         significant(row.tokens_per_s),
         significant(row.tokens_per_s_per_user),
@@ -68,7 +70,7 @@ def _kernel_table(report: StepReport) -> Table:
     largest = max(line.time_s for line in report.lines)
     rows = []
     for line in report.lines:
-        work, share = line.work, line.time_s / report.kernels_bound_time_s
+        work, share = line.work, report.share(line)
         intensity = line.bound.arithmetic_intensity
         rows.append(
             (
@@ -106,7 +108,9 @@ def _title(report: StepReport) -> str:
 
 
 def _heading(report: StepReport) -> str:
-    return f"{_title(report)}  on {report.device.title} ({report.device.name})"
+    count = report.spread.layout.gpus
+    several = f"{count} x " if count > 1 else ""
+    return f"{_title(report)}  on {several}{report.device.title} ({report.device.name})"
 
 
 def _facts(report: StepReport) -> list[tuple[str, ...]]:
@@ -121,6 +125,7 @@ def _facts(report: StepReport) -> list[tuple[str, ...]]:
         traffic += [f"{what} {format_bytes(amount)}"] if amount else []
     saved = f"{format_bytes(report.saved_bytes)}"
     return [
+        *layout_facts(report),
         ("tokens", *_tokens_text(report)),
         ("FLOPs", format_flops(work.flops)),
         ("traffic", format_bytes(work.traffic_bytes), ", ".join(traffic)),
@@ -157,7 +162,7 @@ def _times(report: StepReport) -> list[tuple[str, ...]]:
     return [
         ("intensity", "-" if intensity is None else f"{significant(intensity)} FLOP/B", ridge),
         ("regime", whole.regime, f"limited by {whole.limited_by}"),
-        (what, format_seconds(whole.time_s) + mark(report.bounds), in_turn),
+        (what, format_seconds(report.bound_time_s) + mark(report.bounds), in_turn),
         ("throughput", rate, user),
         ("at the bound", f"MBU {percent(report.mbu)}", f"of {bandwidth}{peak}"),
         ("memory", *_memory(report)),

@@ -9,16 +9,18 @@ from memwall.bound import Bound, bound
 from memwall.errors import NotAvailable, UsageError
 from memwall.hardware import Device
 from memwall.memory.budget import total_memory
-from memwall.models import cache
 from memwall.models.load import load as load_model
 from memwall.models.model import Model, Storage
 from memwall.models.passes import Tokens
 from memwall.models.step.launch import Launch, Setting
 from memwall.models.step.whole import kernels
-from memwall.models.storage import storage_of, weight_bytes
+from memwall.models.storage import storage_of
 from memwall.ops.attention import IMPLS
+from memwall.parallel.memory import cache_on_a_gpu, weights_on_a_gpu
+from memwall.parallel.shard import shard
 from memwall.program import Work, kernel_work
 from memwall.reports.case import DEFAULT_DTYPE, DEFAULT_GPU, Formats, device_of
+from memwall.reports.step_layout import Spread, exchanged, layout_of, part_of, with_links
 from memwall.reports.step_setting import fastest, phase_of, setting_of, tokens_of, total, work_of
 
 if TYPE_CHECKING:
@@ -44,7 +46,7 @@ class Line(NamedTuple):
 
 
 class StepReport(NamedTuple):
-    """A pass on one device, at the bound."""
+    """A pass on one device, or on several of one kind, at the bound; work and bytes are one GPU's."""
 
     device: Device
     model: Model
@@ -63,6 +65,8 @@ class StepReport(NamedTuple):
     asked: Mapping[str, Any]
     """The arguments, to ask again with something changed."""
     defaults: tuple[str, ...]
+    spread: Spread
+    """How it is laid out on several GPUs, and what they exchange."""
 
     @property
     def bounds(self) -> list[Bound]:
@@ -78,8 +82,17 @@ class StepReport(NamedTuple):
 
     @property
     def kernels_bound_time_s(self) -> float:
-        """The sum of the kernels' bounds [s]: one after the other."""
-        return sum(line.time_s for line in self.lines)
+        """The sum of the kernels' and the exchanges' bounds [s]: one after the other."""
+        return self.spread.stretch * (sum(line.time_s for line in self.lines) + self.spread.bound_time_s)
+
+    @property
+    def bound_time_s(self) -> float:
+        """The least time of the pass [s]; of a pipeline, of all its microbatches through all stages."""
+        return self.spread.stretch * self.whole.time_s
+
+    def share(self, line: Line) -> float:
+        """A kernel's part of the pass, one after the other."""
+        return self.spread.stretch * line.time_s / self.kernels_bound_time_s
 
     @property
     def new_tokens(self) -> int:
@@ -89,12 +102,12 @@ class StepReport(NamedTuple):
     @property
     def tokens_per_s(self) -> float:
         """Tokens of the whole batch a second, at the bound: of the prompt, or generated."""
-        return self.new_tokens / self.whole.time_s
+        return self.new_tokens / self.bound_time_s
 
     @property
     def tokens_per_s_per_user(self) -> float:
         """Those of one sequence."""
-        return self._each / self.whole.time_s
+        return self._each / self.bound_time_s
 
     @property
     def _each(self) -> int:
@@ -103,14 +116,15 @@ class StepReport(NamedTuple):
     @property
     def mbu(self) -> float:
         """Memory bandwidth utilisation: the pass's bytes / bandwidth, over the bound time."""
-        return float(self.whole.work.traffic_bytes / self.device.bandwidth.value / self.whole.time_s)
+        busy = self.whole.work.traffic_bytes / self.device.bandwidth.value
+        return float(busy / self.whole.time_s * (1 - self.spread.bubble))
 
     @property
     def mfu(self) -> float:
         """Model FLOPs utilisation: matrix FLOPs / their formats' peaks, over the bound time."""
         flops = self.whole.work.matrix_flops
         busy = sum(count / self.device.peak(dtype).rate.value for dtype, count in flops.items())
-        return float(busy / self.whole.time_s)
+        return float(busy / self.whole.time_s * (1 - self.spread.bubble))
 
     @property
     def saved_bytes(self) -> int:
@@ -147,20 +161,14 @@ class StepReport(NamedTuple):
 
     @property
     def resident_weight_bytes(self) -> int:
-        """Weights that have to be in memory: all of them."""
-        return weight_bytes(self.model, self.storage).total
+        """Weights that have to be in memory: all of them; of a layout, those of the GPU with most."""
+        return weights_on_a_gpu(self.model, self.storage, self.spread.layout)
 
     @property
     def resident_cache_bytes(self) -> int:
-        """Cache and states of the batch once the pass is done."""
-        if not self.model.decodes:
-            return 0
-        kv = self.setting.plain.kv
-        each = cache.sequence_bytes(self.model, self.length, kv)
-        each += self.length * cache.indexer_bytes_per_token(self.model, kv)
-        each += cache.state_bytes_per_sequence(self.model)
-        each += self.source * cache.cross_bytes_per_source_token(self.model, kv)
-        return self.tokens.batch * each
+        """Cache and states of the batch once the pass is done, on the GPU with most."""
+        kv, layout = self.setting.plain.kv, self.spread.layout
+        return cache_on_a_gpu(self.model, self.length, self.tokens.batch, layout, kv, self.source)
 
     @property
     def length(self) -> int:
@@ -205,6 +213,12 @@ def step(
     impl: str = "flash",
     eager: bool = False,
     merged: bool = False,
+    tp: int = 1,
+    pp: int = 1,
+    ep: int = 1,
+    dp: int = 1,
+    sequence_parallel: bool = False,
+    imbalance: float = 1.0,
     changes: Mapping[str, str | float] | None = None,
     defaults: tuple[str, ...] = (),
 ) -> StepReport:
@@ -224,17 +238,24 @@ def step(
         impl: of attention: flash or standard.
         eager: every elementwise step and every projection a kernel of its own.
         merged: in an eager pass too, QKV is one product, and gate and up one.
+        tp: GPUs that each matrix is cut between.
+        pp: stages that the layers are cut in.
+        ep: GPUs of the tp x dp that whole experts are spread over.
+        dp: replicas of all but the experts; `batch` is of all together.
+        sequence_parallel: norms and residual sums cut by tokens among the tp GPUs.
+        imbalance: tokens of the busiest experts' GPU over the mean.
         changes: what-ifs on the device.
         defaults: what the caller assumed on the user's behalf, for the report.
 
     Raises:
-        UsageError: an unknown name, or a shape that cannot be.
+        UsageError: an unknown name, a shape that cannot be, or a layout that the model does not have.
         NotAvailable: the device has no peak for that format, or the model has no such phase.
     """
     asked = {
         "phase": phase, "batch": batch, "context": context, "seq": seq, "dtype": dtype,
         "weight_dtype": weight_dtype, "kv_dtype": kv_dtype, "impl": impl, "eager": eager,
-        "merged": merged,
+        "merged": merged, "tp": tp, "pp": pp, "ep": ep, "dp": dp,
+        "sequence_parallel": sequence_parallel, "imbalance": imbalance,
     }  # fmt: skip
     device = device_of(gpu, changes)
     loaded = load_model(model) if isinstance(model, str) else model
@@ -244,26 +265,18 @@ def step(
     tokens, source = tokens_of(loaded, named, batch, seq, context)
     formats = Formats.named(dtype or DEFAULT_DTYPE, weight_dtype, kv_dtype)
     storage = storage_of(loaded, formats.weight or (formats.dtype if dtype else None))
+    layout = layout_of(loaded, asked)
+    part = shard(loaded, layout)
     setting = setting_of(device, formats, storage, tokens, named)._replace(source=source, impl=impl)
-    chosen = fastest(loaded, setting._replace(eager=eager, merged=merged or not eager), device)
-    other = kernels(loaded, chosen._replace(eager=not eager, merged=merged or eager))
-    lines = tuple(Line(each, bound(kernel_work(each.kernel), device)) for each in kernels(loaded, chosen))
-    whole = bound(total(line.work for line in lines), device)
-    return StepReport(
-        device,
-        loaded,
-        named,
-        tokens,
-        source,
-        formats,
-        storage,
-        chosen,
-        lines,
-        whole,
-        whole_bytes(work_of(other).traffic_bytes),
-        asked,
-        defaults,
-    )
+    setting = part_of(setting, layout, tokens)._replace(eager=eager, merged=merged or not eager)
+    chosen = fastest(part, setting, device)
+    other = kernels(part, chosen._replace(eager=not eager, merged=merged or eager))
+    lines = tuple(Line(each, bound(kernel_work(each.kernel), device)) for each in kernels(part, chosen))
+    spread = Spread(layout, exchanged(loaded, device, layout, chosen), batch, named == "decode")
+    whole = with_links(bound(total(line.work for line in lines), device), spread.exchanges)
+    otherwise = whole_bytes(work_of(other).traffic_bytes)
+    given = (device, loaded, named, tokens, source, formats, storage, chosen)
+    return StepReport(*given, lines, whole, otherwise, asked, defaults, spread)
 
 
 def whole_bytes(count: float) -> int:
