@@ -6,7 +6,9 @@ its share of the network cards. A GPU whose node nobody names has the catalogue'
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
+from functools import cache
 from typing import Any, NamedTuple
 
 from memwall import hardware, yamlfile
@@ -140,15 +142,20 @@ def too_many(device: Device, home: Node, gpus: int, nodes: int) -> UsageError:
     """More GPUs than nodes have, and how many would do."""
     least = -(-gpus // home.gpus)
     return UsageError(
-        f"{gpus} {device.name} on {nodes} node{'s' if nodes > 1 else ''}: a {home.title} has {home.gpus}",
+        f"{gpus} {device.name} on {nodes} node{'s' if nodes > 1 else ''}: one {home.title} has {home.gpus}",
         f"Try {home.gpus * nodes} GPUs, or --nodes {least}",
     )
 
 
 def node_of(device: Device) -> Node | None:
     """The catalogue's first node with that GPU; None if there is none."""
-    found, _ = NODES.read_each(from_entry)
-    return next((node for node in found if node.gpu == device.name), None)
+    return next((node for node in _all(os.environ.get("MEMWALL_PATH", "")) if node.gpu == device.name), None)
+
+
+@cache
+def _all(path: str) -> tuple[Node, ...]:
+    """Every node of the catalogue, for a search path."""
+    return tuple(NODES.read_each(from_entry)[0])
 
 
 def load(name: str) -> Node:

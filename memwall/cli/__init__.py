@@ -47,6 +47,7 @@ COMMANDS = {
     "capacity": "What fits: weights, cache and reserve; most tokens, sequences and context.",
     "quant": "Weights in each format: bytes with scales, fit, and the bound of a decode step.",
     "train-memory": "Training: parameters, gradients, optimizer and activations on each GPU.",
+    "plan": "Layouts on several GPUs: those that meet the targets, ranked, and why each other fails.",
     "collective": "What a collective takes: its bound, and the time of a good library.",
     "node": "Nodes: GPUs, links, network and host, and what leaving one costs. Without a name, the list.",
     "gpu": "The hardware catalogue: list, show, compare.",

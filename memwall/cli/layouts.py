@@ -2,9 +2,23 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 
 from memwall.cli.options import Amount, Count, F
+from memwall.units import parse_seconds
+
+
+class Seconds(click.ParamType[float]):
+    """A time with its unit: 30ms."""
+
+    name = "time"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """The time in seconds."""
+        flag = param.opts[0] if param else "the value"
+        return value if isinstance(value, float) else parse_seconds(value, flag)
 
 
 def layout_options(command: F) -> F:

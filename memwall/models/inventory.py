@@ -49,11 +49,11 @@ def outer_items(model: Model) -> list[Item]:
     return [Item(weight, 1, False) for weight in outer_weights(model)]
 
 
-def layer_items(model: Model) -> Iterator[list[list[Item]]]:
-    """The weights of every layer by itself, group by group."""
+def layer_items(model: Model) -> Iterator[tuple[list[Item], int]]:
+    """The weights of one layer of each group, and how many such layers it has."""
     for group in (*model.encoder, *model.layers):
         one = [item._replace(repeats=1) for item in _items(group, model.hidden_size, model.norm_bias)]
-        yield [one] * group.repeats
+        yield one, group.repeats
 
 
 def outer_weights(model: Model) -> list[Weight]:

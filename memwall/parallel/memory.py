@@ -25,7 +25,11 @@ def weights_on_a_gpu(model: Model, storage: Storage | None, layout: Layout) -> i
     if layout.pp == layout.ep == 1:
         return whole
     chosen = storage or storage_of(model)
-    layers = [_layer_bytes(items, chosen, layout) for group in layer_items(model) for items in group]
+    layers = [
+        size
+        for items, repeats in layer_items(model)
+        for size in [_layer_bytes(items, chosen, layout)] * repeats
+    ]
     outer = [item_bytes(item, chosen, layout.tp) for item in outer_items(model)]
     plain = chosen._replace(every=False)
     towers = [item_bytes(item, plain, layout.tp) for tower in model.towers for item in tower_items(tower)]

@@ -108,7 +108,7 @@ def home_of(device: Device, layout: Layout) -> Node | None:
     node = nodes.node_of(device)
     if node and layout.tp > node.gpus:
         raise UsageError(
-            f"--tp {layout.tp}: a {node.title} has {node.gpus} GPUs, and tensor parallelism stays in it",
+            f"--tp {layout.tp}: one {node.title} has {node.gpus} GPUs, and tensor parallelism stays in it",
             f"Try --tp {node.gpus} --pp {ceil_div(layout.tp, node.gpus) * layout.pp}",
         )
     return node

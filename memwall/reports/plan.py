@@ -1,0 +1,216 @@
+"""Which layout to serve a model with: those that fit and meet the targets, ranked, and why each other fails.
+
+    TTFT    a prefill of one prompt alone on its replica, nothing queued before it
+    TPOT    a step of decoding with the whole batch at the full context: time between two tokens of a user
+    tokens/s of a layout = batch / TPOT; a GPU's share is divided by the GPUs
+
+Each layout takes the largest batch, of 1, 2, 4 ..., that fits and keeps the targets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+from memwall.errors import MemwallError, UsageError
+from memwall.hardware import Device
+from memwall.models.load import load as load_model
+from memwall.models.mlps import Experts
+from memwall.models.model import Model
+from memwall.models.passes import Tokens
+from memwall.models.storage import storage_of
+from memwall.parallel.layout import Layout, faults
+from memwall.reports.case import DEFAULT_DTYPE, DEFAULT_GPU, Formats, device_of
+from memwall.reports.expected import Passes, Subject
+from memwall.reports.step_setting import setting_of
+from memwall.units import format_bytes, format_seconds
+
+LARGEST_BATCH = 4096
+
+
+class Targets(NamedTuple):
+    """What is asked of a layout."""
+
+    context: int
+    """Tokens of a sequence when it is longest."""
+    prompt: int
+    ttft_s: float | None = None
+    tpot_s: float | None = None
+
+
+class Candidate(NamedTuple):
+    """A layout, with the batch that it serves best."""
+
+    layout: Layout
+    batch: int = 0
+    ttft_s: float | None = None
+    tpot_s: float | None = None
+    needed_bytes: int = 0
+    reason: str = ""
+    """Why it fails; empty if it does not."""
+
+    @property
+    def meets(self) -> bool:
+        """Whether it fits and keeps every target."""
+        return not self.reason
+
+    @property
+    def tokens_per_s(self) -> float:
+        """Of all its users; 0 if it fails."""
+        return self.batch / self.tpot_s if self.tpot_s and self.meets else 0
+
+    @property
+    def tokens_per_s_per_gpu(self) -> float:
+        """Those, a GPU."""
+        return self.tokens_per_s / self.layout.gpus
+
+
+class PlanReport(NamedTuple):
+    """Every layout of so many GPUs."""
+
+    model: Model
+    device: Device
+    gpus: int
+    formats: Formats
+    targets: Targets
+    candidates: tuple[Candidate, ...]
+    """Best first, then those that fail."""
+    evaluated: int
+    """Layouts and batches looked at."""
+    total_bytes: int
+    defaults: tuple[str, ...]
+
+    @property
+    def chosen(self) -> Candidate | None:
+        """The best; None if all fail."""
+        return self.candidates[0] if self.candidates and self.candidates[0].meets else None
+
+
+def plan(
+    model: str | Model,
+    *,
+    gpu: str | Device = DEFAULT_GPU,
+    gpus: int = 8,
+    context: int,
+    prompt: int | None = None,
+    ttft_s: float | None = None,
+    tpot_s: float | None = None,
+    batch: int | None = None,
+    dtype: str | None = None,
+    weight_dtype: str | None = None,
+    kv_dtype: str | None = None,
+    changes: Mapping[str, str | float] | None = None,
+    defaults: tuple[str, ...] = (),
+) -> PlanReport:
+    """Layouts of a model on so many GPUs.
+
+    Args:
+        model: a model, or its name or file.
+        gpu: a device, or its name or file.
+        gpus: how many there are; every layout uses them all.
+        context: tokens of a sequence when it is longest.
+        prompt: tokens of the prompt; by default the whole context.
+        ttft_s: time to first token that must be kept [s].
+        tpot_s: time between tokens that must be kept [s].
+        batch: sequences on all GPUs; by default the best of 1, 2, 4 ...
+        dtype: format that the linear layers compute and are stored in.
+        weight_dtype: format that they are stored in.
+        kv_dtype: the cache's format.
+        changes: what-ifs on the device.
+        defaults: what the caller assumed on the user's behalf, for the report.
+
+    Raises:
+        UsageError: an unknown name, or no such model or context.
+        NotAvailable: a constant is not published.
+    """
+    device = device_of(gpu, changes)
+    loaded = load_model(model) if isinstance(model, str) else model
+    if not loaded.decodes or loaded.encoder:
+        raise UsageError(f"{loaded.title} is not a decoder: plans are for those", "Try memwall step")
+    if prompt is not None and prompt > context:
+        raise UsageError(f"a prompt of {prompt} tokens is longer than the context", f"Try --context {prompt}")
+    formats = Formats.named(dtype or DEFAULT_DTYPE, weight_dtype, kv_dtype)
+    storage = storage_of(loaded, formats.weight or (formats.dtype if dtype else None))
+    targets = Targets(context, prompt or context, ttft_s, tpot_s)
+    setting = setting_of(device, formats, storage, Tokens(1, 1, context), "decode")
+    passes = Passes(Subject(loaded, device, storage, setting))
+    searches = [Search(passes, layout, targets, batch) for layout in layouts(loaded, gpus)]
+    found = [search.best() for search in searches]
+    ranked = sorted(found, key=lambda each: (not each.meets, -each.tokens_per_s, each.layout))
+    evaluated = sum(search.evaluated for search in searches)
+    return PlanReport(
+        loaded, device, gpus, formats, targets, tuple(ranked), evaluated, passes.total_bytes, defaults
+    )
+
+
+def layouts(model: Model, gpus: int) -> Iterator[Layout]:
+    """Every way to use all GPUs: tp x pp x dp, experts cut with the matrices or spread over tp x dp."""
+    mixture = any(isinstance(mlp, Experts) for group in model.layers for mlp in group.mlps)
+    for tp in _divisors(gpus):
+        for pp in _divisors(gpus // tp):
+            dp = gpus // tp // pp
+            yield Layout(tp=tp, pp=pp, dp=dp)
+            if mixture:
+                yield from (Layout(tp=tp, pp=pp, dp=dp, ep=ep) for ep in _divisors(tp * dp) if ep > 1)
+
+
+def _divisors(number: int) -> list[int]:
+    return [each for each in range(1, number + 1) if number % each == 0]
+
+
+class Search:
+    """The best batch of one layout."""
+
+    def __init__(self, passes: Passes, layout: Layout, targets: Targets, batch: int | None) -> None:
+        self.passes, self.layout, self.targets, self.batch = passes, layout, targets, batch
+        self.evaluated = 0
+
+    def best(self) -> Candidate:
+        """The layout with the largest batch that keeps everything; or with why the smallest does not."""
+        fault = next(faults(self.layout, self.passes.subject.model), None)
+        if fault:
+            return Candidate(self.layout, reason=_short(fault))
+        try:
+            return self._search()
+        except MemwallError as error:
+            return Candidate(self.layout, reason=_short(error))
+
+    def _search(self) -> Candidate:
+        best: Candidate | None = None
+        batch = self.batch or self.layout.dp
+        prefill = self._prefill_s()
+        while batch <= (self.batch or max(LARGEST_BATCH, self.layout.dp)):
+            found = self._at(batch, prefill)
+            if not found.meets:
+                return best or found
+            if best is None or found.tokens_per_s > best.tokens_per_s:
+                best = found
+            batch *= 2
+        return best or Candidate(self.layout, batch, prefill, reason=f"more replicas than {batch} sequences")
+
+    def _prefill_s(self) -> float:
+        """Of one prompt on one replica."""
+        prompt = self.targets.prompt
+        alone = self.layout._replace(dp=1) if self.layout.ep == 1 else self.layout
+        return self.passes.time(alone, Tokens(alone.dp, prompt, prompt), prefill=True).time_s
+
+    def _at(self, batch: int, ttft_s: float) -> Candidate:
+        self.evaluated += 1
+        targets, total = self.targets, self.passes.total_bytes
+        needed = self.passes.needed_bytes(self.layout, batch, targets.context)
+        here = Candidate(self.layout, batch, ttft_s, None, needed)
+        if needed > total:
+            return here._replace(reason=f"does not fit: {format_bytes(needed - total)} too much on a GPU")
+        tpot_s = self.passes.time(self.layout, Tokens(batch, 1, targets.context), prefill=False).time_s
+        here = here._replace(tpot_s=tpot_s)
+        if targets.ttft_s is not None and ttft_s > targets.ttft_s:
+            over = f"TTFT {format_seconds(ttft_s)} > {format_seconds(targets.ttft_s)}"
+            return here._replace(reason=over)
+        if targets.tpot_s is not None and tpot_s > targets.tpot_s:
+            over = f"TPOT {format_seconds(tpot_s)} > {format_seconds(targets.tpot_s)} at batch {batch}"
+            return here._replace(reason=over)
+        return here
+
+
+def _short(error: MemwallError) -> str:
+    return error.message
