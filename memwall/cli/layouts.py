@@ -7,7 +7,8 @@ from typing import Any
 import click
 
 from memwall.cli.options import Amount, Count, F
-from memwall.units import parse_seconds
+from memwall.errors import UsageError
+from memwall.units import parse_number, parse_seconds
 
 
 class Seconds(click.ParamType[float]):
@@ -19,6 +20,34 @@ class Seconds(click.ParamType[float]):
         """The time in seconds."""
         flag = param.opts[0] if param else "the value"
         return value if isinstance(value, float) else parse_seconds(value, flag)
+
+
+class Rate(click.ParamType[float]):
+    """A number above zero, a fraction too."""
+
+    name = "number"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """The number."""
+        flag = param.opts[0] if param else "the value"
+        number = value if isinstance(value, int | float) else parse_number(value, flag)
+        if number <= 0:
+            raise UsageError(f"{flag} must be above 0, not '{value}'", f"Try {flag} 0.5")
+        return float(number)
+
+
+def prices_of(text: str, gpus: int) -> list[float]:
+    """One price for each GPU; a single one is for all.
+
+    Raises:
+        UsageError: not numbers above zero, or not as many as GPUs.
+    """
+    prices = [float(parse_number(word.strip(), "--price")) for word in text.split(",")]
+    if len(prices) not in (1, gpus):
+        raise UsageError(f"{len(prices)} prices for {gpus} GPUs", "Name one, or one for each")
+    if min(prices) <= 0:
+        raise UsageError(f"--price is what a GPU-hour costs, above 0, not '{text}'", "Try --price 2.50")
+    return prices * gpus if len(prices) == 1 else prices
 
 
 def layout_options(command: F) -> F:

@@ -80,7 +80,7 @@ def notes(report: PlanReport) -> list[str]:
         "TTFT: one prompt alone on its replica, nothing queued",
         "TPOT: time between two tokens of a user while the whole batch decodes, at the full context",
         "tokens/s = batch / TPOT, generated, of all users; a user has 1 / TPOT; every layout uses all GPUs",
-        "fits: weights, the batch's cache at the full context and the activation estimate, on the fullest GPU",
+        "fits: weights, the batch's cache at the full context, the activation estimate, on the fullest GPU",
         *([confession(weak)] if weak.weak else []),
     ]
 

@@ -90,6 +90,13 @@ class StepReport(NamedTuple):
         """The least time of the pass [s]; of a pipeline, of all its microbatches through all stages."""
         return self.spread.stretch * self.whole.time_s
 
+    @property
+    def expected_time_s(self) -> float:
+        """Kernels at their bounds, one after the other, and exchanges as engines do them [s]."""
+        between_s = self.spread.estimate_time_s
+        known_s = self.spread.bound_time_s if between_s is None else between_s
+        return self.spread.stretch * (sum(line.time_s for line in self.lines) + known_s)
+
     def share(self, line: Line) -> float:
         """A kernel's part of the pass, one after the other."""
         return self.spread.stretch * line.time_s / self.kernels_bound_time_s
