@@ -201,6 +201,11 @@ def _matches(match: Mapping[str, Any], link: Link) -> bool:
     return all(has[key] == value for key, value in match.items())
 
 
+def host_share() -> float:
+    """The part of the link to the host that large copies reach."""
+    return float(_file()["host"]["share"])
+
+
 @cache
 def _file() -> dict[str, Any]:
     return parse(shipped_text(FILE), FILE)

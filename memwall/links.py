@@ -27,6 +27,7 @@ TITLES = {
     "scale_up": "scale-up link",
     "ethernet": "Ethernet",
     "pcie": "PCIe",
+    "nvlink_c2c": "NVLink-C2C",
     "network": "network",
 }
 _RATE = "gb_per_s_per_direction"

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from memwall.cli.options import Amount, Count, F
+from memwall.cli.options import Amount, Count, F, Size
 from memwall.errors import UsageError
 from memwall.units import parse_number, parse_seconds
 
@@ -51,7 +51,7 @@ def prices_of(text: str, gpus: int) -> list[float]:
 
 
 def layout_options(command: F) -> F:
-    """--tp, --pp, --ep, --dp, --sequence-parallel and --imbalance."""
+    """How it stands on several GPUs and their host."""
     for option in (
         click.option("--imbalance", type=Amount(), default=1, help="busiest experts' GPU: tokens / mean"),
         click.option("--sequence-parallel", is_flag=True, help="norms and sums cut by tokens among tp GPUs"),
@@ -59,6 +59,16 @@ def layout_options(command: F) -> F:
         click.option("--ep", type=Count(), default=1, help="GPUs of the tp x dp that experts are spread on"),
         click.option("--pp", type=Count(), default=1, help="stages that the layers are cut in; default 1"),
         click.option("--tp", type=Count(), default=1, help="GPUs that each matrix is cut between; default 1"),
+    ):
+        command = option(command)
+    return command
+
+
+def offload_options(command: F) -> F:
+    """What of a pass is kept in the host's memory."""
+    for option in (
+        click.option("--offload-cache", type=Size(), help="of each GPU's cache, kept in the host's memory"),
+        click.option("--offload-weights", type=Size(), help="of each GPU, kept in the host's memory: 40GiB"),
     ):
         command = option(command)
     return command

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from memwall.cli.devices import on_each, show
-from memwall.cli.layouts import layout_options
+from memwall.cli.layouts import layout_options, offload_options
 from memwall.cli.models import load_model
 from memwall.cli.options import (
     IMPL,
@@ -61,6 +61,7 @@ Examples:
 @click.option("--eager", is_flag=True, help="each elementwise step and each projection a kernel of its own")
 @click.option("--merged", is_flag=True, help="with --eager: QKV one product, gate and up one, all the same")
 @layout_options
+@offload_options
 @set_option
 @output_options
 def command(gpu: str | None, model: str, changes: dict[str, str], **options: Any) -> int:

@@ -24,6 +24,10 @@ def layout_record(report: StepReport) -> Record:
         "imbalance": layout.imbalance,
         "microbatches": layout.microbatches(spread.batch),
         "bubble": spread.bubble,
+        "offloaded_bytes": spread.offloaded_bytes,
+        "host_bound_time_s": sum(each.bound_time_s for each in spread.host),
+        "host_estimate_time_s": sum(each.estimate_time_s for each in spread.host),
+        "expected_time_s": report.expected_time_s,
         "communication_bound_time_s": spread.bound_time_s,
         "communication_estimate_time_s": spread.estimate_time_s,
         "exchanges": [
@@ -58,7 +62,7 @@ def layout_facts(report: StepReport) -> list[tuple[str, ...]]:
 def exchange_section(report: StepReport) -> list[Section]:
     """What the GPUs send each other, all repeats of each."""
     spread = report.spread
-    if not spread.exchanges:
+    if not (spread.exchanges or spread.host):
         return []
     rows = [
         (
@@ -71,21 +75,33 @@ def exchange_section(report: StepReport) -> list[Section]:
         )
         for each in spread.exchanges
     ]
-    if len(rows) > 1:
+    if len(spread.exchanges) > 1:
         known = spread.estimate_time_s
         total = "-" if known is None else format_seconds(known)
         rows.append(("together", "", "", format_seconds(spread.bound_time_s), total, ""))
+    rows += [
+        (
+            f"{each.name} (over {each.link.title})",
+            "1",
+            format_bytes(each.bytes),
+            format_seconds(each.bound_time_s),
+            format_seconds(each.estimate_time_s),
+            "copies",
+        )
+        for each in spread.host
+    ]
     table = numbers(rows, ("exchange", "x", "bytes", "bound", "estimate", "by"))
-    return [Section("Between the GPUs", table._replace(right=table.right - {5}))]
+    return [Section("Over the links", table._replace(right=table.right - {5}))]
 
 
 def layout_notes(report: StepReport) -> list[str]:
     """What its reader should know of a layout."""
     spread = report.spread
     layout = spread.layout
+    notes = _host_notes(report)
     if layout.gpus == 1:
-        return []
-    notes = [f"FLOPs, traffic and memory are one GPU's; tokens/s of all {layout.gpus}"]
+        return notes
+    notes += [f"FLOPs, traffic and memory are one GPU's; tokens/s of all {layout.gpus}"]
     if layout.pp > 1:
         notes.append("kernels are those of one microbatch on its way through all stages")
     if layout.ep > 1:
@@ -97,3 +113,18 @@ def layout_notes(report: StepReport) -> list[str]:
     basis = [c for each in spread.exchanges if (k := constants_of(each.group.link)) for c in k.basis]
     rates = [each.group.link.rate for each in spread.exchanges]
     return [*notes, *dict.fromkeys(confession(each) for each in [*rates, *basis] if each.weak)]
+
+
+def _host_notes(report: StepReport) -> list[str]:
+    """What streaming from the host does to the pass."""
+    host = report.spread.host
+    if not host:
+        return []
+    kept = format_bytes(report.spread.offloaded_bytes)
+    fetched_s = sum(each.estimate_time_s for each in host)
+    notes = [
+        f"{kept} of each GPU are in the host's memory and fetched in every pass, {format_seconds(fetched_s)}, "
+        f"while its kernels run, in turn {format_seconds(report.kernels_bound_time_s)}"
+    ]
+    rates = {each.link.rate.key: each.link.rate for each in host}
+    return [*notes, *(confession(rate) for rate in rates.values() if rate.weak)]

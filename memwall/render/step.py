@@ -175,5 +175,7 @@ def _memory(report: StepReport) -> tuple[str, str]:
     parts = f"weights {format_bytes(report.resident_weight_bytes)}"
     if report.resident_cache_bytes:
         parts += f", cache {format_bytes(report.resident_cache_bytes)}"
+    offloaded = report.spread.offloaded_bytes
+    parts += f", of these {format_bytes(offloaded)} in the host's" if offloaded else ""
     fits = {True: "", False: ": does not fit", None: ""}[report.fits]
     return format_bytes(needed) + of, parts + fits

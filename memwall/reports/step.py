@@ -20,7 +20,7 @@ from memwall.parallel.memory import cache_on_a_gpu, weights_on_a_gpu
 from memwall.parallel.shard import shard
 from memwall.program import Work, kernel_work
 from memwall.reports.case import DEFAULT_DTYPE, DEFAULT_GPU, Formats, device_of
-from memwall.reports.step_layout import Spread, exchanged, layout_of, part_of, with_links
+from memwall.reports.step_layout import Spread, layout_of, part_of, spread_of, with_links
 from memwall.reports.step_setting import fastest, phase_of, setting_of, tokens_of, total, work_of
 
 if TYPE_CHECKING:
@@ -95,7 +95,9 @@ class StepReport(NamedTuple):
         """Kernels at their bounds, one after the other, and exchanges as engines do them [s]."""
         between_s = self.spread.estimate_time_s
         known_s = self.spread.bound_time_s if between_s is None else between_s
-        return self.spread.stretch * (sum(line.time_s for line in self.lines) + known_s)
+        return self.spread.beside_host(
+            self.spread.stretch * (sum(line.time_s for line in self.lines) + known_s)
+        )
 
     def share(self, line: Line) -> float:
         """A kernel's part of the pass, one after the other."""
@@ -198,8 +200,8 @@ class StepReport(NamedTuple):
 
     @property
     def resident_bytes(self) -> int:
-        """Weights and cache that have to be in memory; activations are not counted."""
-        return self.resident_weight_bytes + self.resident_cache_bytes
+        """Weights and cache that have to be in a GPU's memory; activations are not counted."""
+        return self.resident_weight_bytes + self.resident_cache_bytes - self.spread.offloaded_bytes
 
 
 _ANGLES = ("cos, sin", "cos", "sin")
@@ -226,6 +228,8 @@ def step(
     dp: int = 1,
     sequence_parallel: bool = False,
     imbalance: float = 1.0,
+    offload_weights: str | None = None,
+    offload_cache: str | None = None,
     changes: Mapping[str, str | float] | None = None,
     defaults: tuple[str, ...] = (),
 ) -> StepReport:
@@ -251,6 +255,8 @@ def step(
         dp: replicas of all but the experts; `batch` is of all together.
         sequence_parallel: norms and residual sums cut by tokens among the tp GPUs.
         imbalance: tokens of the busiest experts' GPU over the mean.
+        offload_weights: of each GPU, kept in the host's memory and fetched in every pass: "40GiB".
+        offload_cache: of each GPU's cache, the same.
         changes: what-ifs on the device.
         defaults: what the caller assumed on the user's behalf, for the report.
 
@@ -263,6 +269,7 @@ def step(
         "weight_dtype": weight_dtype, "kv_dtype": kv_dtype, "impl": impl, "eager": eager,
         "merged": merged, "tp": tp, "pp": pp, "ep": ep, "dp": dp,
         "sequence_parallel": sequence_parallel, "imbalance": imbalance,
+        "offload_weights": offload_weights, "offload_cache": offload_cache,
     }  # fmt: skip
     device = device_of(gpu, changes)
     loaded = load_model(model) if isinstance(model, str) else model
@@ -279,8 +286,8 @@ def step(
     chosen = fastest(part, setting, device)
     other = kernels(part, chosen._replace(eager=not eager, merged=merged or eager))
     lines = tuple(Line(each, bound(kernel_work(each.kernel), device)) for each in kernels(part, chosen))
-    spread = Spread(layout, exchanged(loaded, device, layout, chosen), batch, named == "decode")
-    whole = with_links(bound(total(line.work for line in lines), device), spread.exchanges)
+    spread = spread_of(loaded, device, layout, chosen, asked)
+    whole = with_links(bound(total(line.work for line in lines), device), spread)
     otherwise = whole_bytes(work_of(other).traffic_bytes)
     given = (device, loaded, named, tokens, source, formats, storage, chosen)
     return StepReport(*given, lines, whole, otherwise, asked, defaults, spread)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from memwall import nodes
@@ -15,7 +15,9 @@ from memwall.models.passes import Tokens
 from memwall.models.step.launch import Setting
 from memwall.nodes import Node
 from memwall.parallel.exchanges import Exchange, exchanges, groups_of
+from memwall.parallel.host import HostStream, streams
 from memwall.parallel.layout import Layout, check
+from memwall.units import parse_size
 
 
 class Spread(NamedTuple):
@@ -26,11 +28,22 @@ class Spread(NamedTuple):
     batch: int
     """Sequences on all GPUs."""
     decoding: bool
+    host: tuple[HostStream, ...] = ()
+    """What each GPU fetches from its host in a pass."""
 
     @property
     def bound_time_s(self) -> float:
         """The sum of the exchanges' bounds [s]."""
         return sum(each.repeats * each.bound_time_s for each in self.exchanges)
+
+    @property
+    def offloaded_bytes(self) -> int:
+        """What is in the host's memory instead of a GPU's [B]."""
+        return sum(each.bytes for each in self.host)
+
+    def beside_host(self, time_s: float) -> float:
+        """A pass of that time on the GPUs, with what it fetches from the host meanwhile [s]."""
+        return max(time_s, sum(each.estimate_time_s for each in self.host))
 
     @property
     def estimate_time_s(self) -> float | None:
@@ -114,10 +127,32 @@ def home_of(device: Device, layout: Layout) -> Node | None:
     return node
 
 
-def with_links(whole: Bound, exchanges: Iterable[Exchange]) -> Bound:
+def spread_of(
+    model: Model, device: Device, layout: Layout, setting: Setting, asked: Mapping[str, Any]
+) -> Spread:
+    """A layout with all that passes over its links.
+
+    Raises:
+        UsageError, NotPublished: as `exchanged` and memwall.parallel.host.streams say.
+    """
+    weights, cache = (parse_size(str(asked[key] or 0), f"--{key.replace('_', '-')}") for key in OFFLOADS)
+    gpus = min(layout.gpus, node.gpus) if (node := nodes.node_of(device)) else layout.gpus
+    return Spread(
+        layout,
+        exchanged(model, device, layout, setting),
+        asked["batch"],
+        not setting.prefill,
+        streams(device, weights, cache, gpus, node),
+    )
+
+
+OFFLOADS = ("offload_weights", "offload_cache")
+
+
+def with_links(whole: Bound, spread: Spread) -> Bound:
     """The bound with the time of the busiest kind of link among its terms; links of two kinds overlap."""
     by_link: dict[str, Term] = {}
-    for term in (each.term for each in exchanges):
+    for term in [*(each.term for each in spread.exchanges), *(each.term for each in spread.host)]:
         key = term.rests_on[0].key
         amount = term.amount + (by_link[key].amount if key in by_link else 0)
         by_link[key] = term._replace(amount=amount)
