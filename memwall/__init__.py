@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from memwall.models.load import load as model
     from memwall.reports.attention import attention as attention
     from memwall.reports.capacity import capacity as capacity
+    from memwall.reports.collective import collective_time as collective
+    from memwall.reports.cost import cost as cost
+    from memwall.reports.plan import plan as plan
     from memwall.reports.quant import quant as quant
     from memwall.reports.roofline import roofline as roofline
     from memwall.reports.step import step as step
@@ -30,6 +33,9 @@ _PUBLIC = {
     "attention": ("memwall.reports.attention", "attention"),
     "step": ("memwall.reports.step", "step"),
     "capacity": ("memwall.reports.capacity", "capacity"),
+    "collective": ("memwall.reports.collective", "collective_time"),
+    "plan": ("memwall.reports.plan", "plan"),
+    "cost": ("memwall.reports.cost", "cost"),
     "quant": ("memwall.reports.quant", "quant"),
     "training_memory": ("memwall.reports.training", "training_memory"),
     "gpu": ("memwall.hardware", "load"),
@@ -42,8 +48,11 @@ __all__ = [
     "__version__",
     "attention",
     "capacity",
+    "collective",
+    "cost",
     "gpu",
     "model",
+    "plan",
     "quant",
     "roofline",
     "step",
