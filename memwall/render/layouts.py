@@ -123,7 +123,7 @@ def _host_notes(report: StepReport) -> list[str]:
     kept = format_bytes(report.spread.offloaded_bytes)
     fetched_s = sum(each.estimate_time_s for each in host)
     notes = [
-        f"{kept} of each GPU are in the host's memory and fetched in every pass, {format_seconds(fetched_s)}, "
+        f"{kept} of each GPU are in the host's memory, fetched in every pass, {format_seconds(fetched_s)}, "
         f"while its kernels run, in turn {format_seconds(report.kernels_bound_time_s)}"
     ]
     rates = {each.link.rate.key: each.link.rate for each in host}
