@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from memwall.reports.plan import plan as plan
     from memwall.reports.quant import quant as quant
     from memwall.reports.roofline import roofline as roofline
+    from memwall.reports.serve import serve as serve
     from memwall.reports.step import step as step
     from memwall.reports.training import training_memory as training_memory
 
@@ -35,6 +36,7 @@ _PUBLIC = {
     "capacity": ("memwall.reports.capacity", "capacity"),
     "collective": ("memwall.reports.collective", "collective_time"),
     "plan": ("memwall.reports.plan", "plan"),
+    "serve": ("memwall.reports.serve", "serve"),
     "cost": ("memwall.reports.cost", "cost"),
     "quant": ("memwall.reports.quant", "quant"),
     "training_memory": ("memwall.reports.training", "training_memory"),
@@ -55,6 +57,7 @@ __all__ = [
     "plan",
     "quant",
     "roofline",
+    "serve",
     "step",
     "training_memory",
 ]

@@ -48,6 +48,7 @@ COMMANDS = {
     "quant": "Weights in each format: bytes with scales, fit, and the bound of a decode step.",
     "train-memory": "Training: parameters, gradients, optimizer and activations on each GPU.",
     "plan": "Layouts on several GPUs: those that meet the targets, ranked, and why each other fails.",
+    "serve": "Serving at a constant number of users: TTFT, TPOT, throughput.",
     "cost": "Tokens in money and energy, at the prices you name; what one choice saves over another.",
     "collective": "What a collective takes: its bound, and the time of a good library.",
     "node": "Nodes: GPUs, links, network and host, and what leaving one costs. Without a name, the list.",

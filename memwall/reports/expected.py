@@ -64,6 +64,11 @@ class Passes:
         self._forms: dict[bool, bool] = {}
         self._resident = lru_cache(maxsize=None)(self._hold)
 
+    @property
+    def basis(self) -> str:
+        """What the times are made of."""
+        return BASIS
+
     def time(self, layout: Layout, tokens: Tokens, prefill: bool) -> PassTime:
         """One pass.
 
