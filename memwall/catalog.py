@@ -68,7 +68,8 @@ class Catalog(NamedTuple):
         entry = entry or self._by_any_spelling(self._spellings(name))
         if entry:
             return entry
-        raise UnknownName(self.kind, name, self._all_names(), self.listing)
+        names = self._all_names()
+        raise UnknownName(self.kind, name, names, self.listing, names)
 
     def entries(self) -> Iterator[Entry]:
         """Every entity, the first file of each name."""
@@ -145,8 +146,10 @@ class Catalog(NamedTuple):
         keys = [k for key in (key, plain) for k in (key, *_without_vendor(key))]
         return list(dict.fromkeys([*keys, *(re.sub(_MEMORY_TYPE, "", key) for key in keys)]))
 
-    def _all_names(self) -> list[str]:
-        return [known for entry in self._readable() for known in (entry.name, *aliases(entry.text))]
+    def _all_names(self) -> dict[str, str]:
+        """Names and aliases, and the name that each stands for."""
+        entries = self._readable()
+        return {known: entry.name for entry in entries for known in (entry.name, *aliases(entry.text))}
 
     def _readable(self) -> list[Entry]:
         return self.read_each(lambda entry: entry)[0]

@@ -14,7 +14,7 @@ Only the command line turns these into exit codes; nothing below it exits or pri
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 
@@ -45,8 +45,17 @@ class UnknownName(UsageError):
 
     code = "unknown-name"
 
-    def __init__(self, kind: str, name: str, known: Iterable[str], listing: str) -> None:
+    def __init__(
+        self,
+        kind: str,
+        name: str,
+        known: Iterable[str],
+        listing: str,
+        called: Mapping[str, str] | None = None,
+    ) -> None:
+        """`called` has the one name of what several spellings among the known ones mean."""
         near = nearest(name, known)
+        near = list(dict.fromkeys(called[each] for each in near)) if called else near
         hint = f"Did you mean {' or '.join(near)}? " if near else ""
         super().__init__(f"unknown {kind} '{shown(name)}'", f"{hint}The list: {listing}")
 

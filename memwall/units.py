@@ -62,8 +62,8 @@ def scaled_up(number: float, factor: float) -> float:
     return float(round(exact)) if abs(exact - round(exact)) < abs(exact) * 1e-12 else exact
 
 
-def parse_count(text: str, name: str, least: int = 1) -> int:
-    """A whole number as people write it: `4096`, `4_096`, `2^12`, `1e6`.
+def parse_count(text: str, name: str, least: int = 1, example: int | None = None) -> int:
+    """A whole number as people write it: `4096`, `4_096`, `2^12`, `1e6`; `example` is one that it may be.
 
     Raises:
         UsageError: not a whole number, below `least`, or beyond 1e15.
@@ -72,7 +72,7 @@ def parse_count(text: str, name: str, least: int = 1) -> int:
     if number is None or number != math.floor(number) or not least <= number <= LARGEST_COUNT:
         raise UsageError(
             f"{name} must be a whole number from {least} to {_short(LARGEST_COUNT)}, not '{shown(text)}'",
-            f"Write it like {name} 4096, 4e3 or 2^12",
+            f"Try {name} {example}" if example else f"Write it like {name} 4096, 4e3 or 2^12",
         )
     return int(number)
 
@@ -90,6 +90,21 @@ def parse_number(text: str, name: str, largest: float = LARGEST_COUNT) -> int | 
             f"Write it like {name} 4.2e12 or 2^30",
         )
     return int(number) if number == math.floor(number) else number
+
+
+def parse_share(text: str, name: str) -> float:
+    """A share of a whole, above 0 and at most 1.
+
+    Raises:
+        UsageError: not such a number; of a percentage the hint has the share.
+    """
+    share, percent = _number(text), _number(text.strip().removesuffix("%"))
+    if share is not None and 0 < share <= 1:
+        return float(share)
+    likely = percent if percent is not None and 1 < percent <= 100 else 90
+    raise UsageError(
+        f"{name} must be above 0 and at most 1, not '{shown(text)}'", f"Try {name} {likely / 100:g}"
+    )
 
 
 SIZES = {

@@ -64,7 +64,8 @@ def test_a_file_that_is_no_config(text: str | bytes, words: tuple[str, ...], tmp
         ({"num_hidden_layers": True}, ("num_hidden_layers", "whole number, not True")),
         ({"num_hidden_layers": [32]}, ("num_hidden_layers", "whole number, not [32]")),
         ({"hidden_size": "4096"}, ("hidden_size", "whole number, not '4096'")),
-        ({"vocab_size": None}, ("vocab_size", "is missing")),
+        ({"vocab_size": None}, ("vocab_size", "is missing", "Add it")),
+        ({"model_type": 5}, ("model_type", "must be a word, not 5")),
         ({"tie_word_embeddings": "yes"}, ("tie_word_embeddings", "true or false, not 'yes'")),
         ({"num_attention_heads": 24}, ("num_attention_heads", "24 does not divide hidden_size 4096")),
         ({"num_key_value_heads": 5}, ("num_key_value_heads", "5 does not divide the 32 heads")),
@@ -166,3 +167,35 @@ def test_a_folder_is_its_config(tmp_path: Path) -> None:
     folder.mkdir()
     (folder / "config.json").write_text(json.dumps(LLAMA))
     assert load(str(folder)).name == load(str(folder / "config.json")).name == "my-llama"
+
+
+def test_a_file_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(FileError, match="no such file"):
+        load(str(tmp_path / "config.json"))
+
+
+def test_a_byte_order_mark_is_no_mistake(tmp_path: Path) -> None:
+    path = tmp_path / "config.json"
+    path.write_text("\ufeff" + json.dumps(LLAMA))
+    assert load(str(path)).hidden_size == 4096
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bananas"])
+def test_a_dtype_that_is_not_counted_is_said(dtype: str, tmp_path: Path) -> None:
+    path = tmp_path / "config.json"
+    path.write_text(json.dumps({**LLAMA, "torch_dtype": dtype}))
+    assert any(note.startswith(f"torch_dtype {dtype}") for note in load(str(path)).notes)
+
+
+def test_another_architecture_by_name_is_said(tmp_path: Path) -> None:
+    path = tmp_path / "config.json"
+    path.write_text(json.dumps({**LLAMA, "model_type": "qwen2", "architectures": ["LlamaForCausalLM"]}))
+    assert "architectures names LlamaForCausalLM, model_type qwen2: read as qwen2" in load(str(path)).notes
+
+
+def test_experts_that_an_architecture_has_not_are_reported(tmp_path: Path) -> None:
+    path = tmp_path / "config.json"
+    path.write_text(json.dumps({**LLAMA, "num_local_experts": 8}))
+    model = load(str(path))
+    assert model.layers[0].mlps[0]._asdict() == {"width": 14336, "bias": False}
+    assert model.warnings == ("not read, may change the answer: num_local_experts",)

@@ -21,7 +21,7 @@ from memwall.models.cache import Kept, state_bytes_per_sequence
 from memwall.models.load import load
 from memwall.models.recurrences import GatedDelta
 from memwall.models.storage import storage_of, weight_bytes
-from memwall.models.weights import largest_share
+from memwall.models.weights import Weight, largest_share
 from memwall.reports.capacity import capacity
 from memwall.units import parse_size
 
@@ -319,3 +319,22 @@ def test_exit_codes(flags: str, code: int, capsys: pytest.CaptureFixture[str]) -
     assert run(f"capacity --model llama3-8b --gpu h100 {flags}".split()) == code
     said = capsys.readouterr().err
     assert ("error: " in said) == (code > 1)
+
+
+def test_by_default_an_encoder_has_read_as_many_tokens_as_the_context_or_as_it_has_positions_for() -> None:
+    heads = GroupedAttention(20, 20, 64)
+    group = keeping((32, heads)).layers[0]._replace(cross=heads)
+    reader = keeping((32, heads))._replace(layers=(group,), encoder=(group._replace(cross=None),))
+    each = 32 * 2 * 20 * 64 * 2
+    even = capacity(reader, kv_memory="1GiB", context=448)
+    assert even.kv_bytes_per_sequence == 2 * 448 * each
+    assert "source tokens 448" in even.defaults
+    table = Weight("encoder.embed_positions", (1500, 1024), "table")
+    padded = capacity(reader._replace(extras=(table,)), kv_memory="1GiB", context=448)
+    assert padded.kv_bytes_per_sequence == (448 + 1500) * each
+    assert "source tokens 1500" in padded.defaults
+
+
+def test_source_tokens_of_a_model_without_an_encoder_are_refused() -> None:
+    with pytest.raises(UsageError, match="Leave out --source-tokens"):
+        capacity("llama3-8b", context=448, source_tokens=7)

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+import memwall
 from memwall.models import cache
 from memwall.models.load import load
 from memwall.models.model import Model
@@ -167,3 +168,16 @@ def test_the_latent_stands_on_every_gpu_and_heads_are_shared(parallel: int) -> N
     heads = {1: 192512, 2: 96256, 4: 48128, 8: 48128}  # Qwen3-235B: four KV heads, then replicated
     model = load("qwen3-vl-235b-a22b")
     assert cache.growth_bytes_per_token(model, tensor_parallel=parallel) == heads[parallel]
+
+
+def test_attention_s_flops_are_four_s_squared_d_a_head() -> None:
+    # a paper's table has this shape with another count: S 1024, d 64, 16 heads, batch 64
+    kernel = memwall.roofline(
+        "attention", heads=16, head_dim=64, seq=1024, batch=64, causal=False, dtype="fp16"
+    )
+    assert kernel.bound.work.flops == 4 * 1024**2 * 64 * 16 * 64 == 274877906944
+
+
+def test_a_decode_step_is_affine_in_its_context() -> None:
+    first, middle, last = (memwall.step("falcon-7b", context=c).whole.time_s for c in (1024, 2048, 3072))
+    assert middle == pytest.approx((first + last) / 2, rel=1e-12)

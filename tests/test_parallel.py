@@ -131,7 +131,8 @@ def test_replicas_share_the_experts_and_send_tokens_to_them() -> None:
     assert names == ["experts.dispatch", "experts.combine"]
     dispatch = report.spread.exchanges[0]
     reached = 8 * (1 - (7 / 8) ** 8)  # GPUs of eight that have one of a token's eight experts
-    assert dispatch.what.bytes == round(32 * reached * 7168 * report.setting.plain.activation.bits / 8)
+    assert dispatch.what.bytes == round(32 * reached * 7168)  # 8 bits there, 16 back
+    assert report.spread.exchanges[1].what.bytes == round(32 * reached * 7168 * 2)
     assert dispatch.repeats == 58
     busy = decode("deepseek-v3", gpu="h200", dp=8, ep=8, batch=256, imbalance=1.5)
     assert busy.spread.bound_time_s == pytest.approx(1.5 * report.spread.bound_time_s, rel=1e-4)

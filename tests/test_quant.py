@@ -11,13 +11,14 @@ from memwall.cli import run
 from memwall.dtypes import find
 from memwall.errors import NotAvailable
 from memwall.memory.streams import streamed_cache_bytes, streamed_weight_bytes
-from memwall.models.attentions import LatentAttention
+from memwall.models.attentions import GroupedAttention, LatentAttention
 from memwall.models.load import load
-from memwall.models.mlps import expected_distinct
+from memwall.models.mlps import PlainMlp, expected_distinct
 from memwall.models.model import Layers, Model, Storage
 from memwall.models.parameters import count
 from memwall.models.storage import PLAIN, storage_of, weight_bytes
 from memwall.reports.quant import FORMATS, QuantReport, quant
+from memwall.reports.step import step
 
 GB = 10**9
 LLAMA_70B = load("llama3-70b")
@@ -166,3 +167,24 @@ def test_the_command(capsys: pytest.CaptureFixture[str]) -> None:
     assert len(rows) == 2
     assert run(["quant", "--gpu", "h100"]) == 2
     assert run(["quant", "--model", "llama3-70b", "--batch", "0"]) == 2
+
+
+def test_a_step_of_an_encoder_s_decoder_streams_as_the_pass_does() -> None:
+    heads = GroupedAttention(8, 8, 64)
+    group = Layers(6, heads, (PlainMlp(2048),), norms=3)
+    model = Model("t", "T", 512, 32128, True, (group._replace(cross=heads),), encoder=(group,))
+    for name, row in quant(model, context=4096, batch=4, source_tokens=700).rows.items():
+        if name in ("bf16", "fp8"):
+            report = step(model, phase="decode", context=4096, batch=4, source_tokens=700, weight_dtype=name)
+            assert row.streamed_bytes == report.weight_bytes
+            assert row.cache_bytes == report.read_bytes("cache") == 4 * (4096 + 700) * 6 * 2 * 512 * 2
+    decoder = 6 * (4 * 512 * 512 + 2 * 512 * 512 + 2 * 512 * 2048) + 32128 * 512 + 19 * 512
+    large = quant(model, context=1, source_tokens=1, batch=65536).rows["bf16"].step
+    assert large.work.matrix_flops == {"bf16": 2 * 65536 * decoder}
+
+
+def test_a_checkpoint_that_computes_narrow_is_not_called_widened() -> None:
+    report = quant("qwen3-32b-fp8", gpu="h100", context=4096)
+    assert report.rows["own"].engine == "fp8"
+    assert report.rows["own"].native
+    assert not quant("qwen3-32b-fp8", gpu="a100", context=4096).rows["own"].native

@@ -8,9 +8,11 @@ from typing import Any
 
 import pytest
 
+from memwall.errors import FileError
 from memwall.models.load import load
 from memwall.models.parameters import count
 from memwall.models.storage import weight_bytes
+from memwall.reports.step import step
 
 HIDDEN, WIDTH, VOCABULARY = 256, 512, 1000
 ATTENTION = [(HIDDEN, HIDDEN)] * 4
@@ -56,7 +58,7 @@ def linear(bits: float, per_row: float = 0, skipped: list[tuple[int, int]] | Non
         ({"quant_method": "gptq", "bits": 8, "group_size": -1}, linear(8, per_row=3)),
         ({"quant_method": "awq", "bits": 4, "group_size": 128, "zero_point": True}, linear(4 + 20 / 128)),
         ({"quant_method": "awq", "w_bit": 4, "q_group_size": 64, "zero_point": False}, linear(4 + 16 / 64)),
-        ({"quant_method": "mxfp4"}, linear(4.25)),
+        ({"quant_method": "mxfp4"}, linear(16)),  # experts alone, and it has none
         ({"quant_method": "modelopt", "quant_algo": "NVFP4"}, linear(4.5)),
         ({"quantization": {"quant_algo": "FP8"}, "quant_method": "modelopt"}, linear(8)),
         ({"quant_method": "bitsandbytes", "load_in_8bit": True}, linear(8, per_row=4)),
@@ -148,3 +150,80 @@ def test_layers_named_by_number_split_their_group(tmp_path: Path) -> None:
     mlp = sum(rows * cols for rows, cols in MLP)
     assert weight_bytes(model).quantised_parameters == 32 * (4 * HIDDEN**2 + mlp) - 2 * mlp
     assert count(model).total == 2 * VOCABULARY * HIDDEN + HIDDEN + 32 * (4 * HIDDEN**2 + mlp + 2 * HIDDEN)
+
+
+@pytest.mark.parametrize(
+    ("quantisation", "words"),
+    [
+        ({"quant_method": "gptq", "bits": 99}, "bits must be from 2 to 8"),
+        ({"quant_method": "gptq", "bits": 4, "group_size": 0}, "group_size must be -1"),
+        ({"quant_method": "awq", "w_bit": 1}, "w_bit must be from 2 to 8"),
+        ({"quant_method": "compressed-tensors", "config_groups": {}}, "config_groups"),
+        (
+            {"quant_method": "compressed-tensors", "config_groups": {"g": {"weights": {"num_bits": 1000}}}},
+            "from 2 to 16",
+        ),
+        (
+            {"quant_method": "bitsandbytes", "load_in_4bit": True, "load_in_8bit": True},
+            "contradict each other",
+        ),
+    ],
+)
+def test_an_impossible_width_is_refused(quantisation: dict[str, Any], words: str, tmp_path: Path) -> None:
+    with pytest.raises(FileError, match=words):
+        stored(quantisation, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("quantisation", "compute"),
+    [
+        ({"quant_method": "fp8", "weight_block_size": [128, 128], "activation_scheme": "dynamic"}, "fp8"),
+        ({"quant_method": "modelopt", "quant_algo": "NVFP4"}, "nvfp4"),
+        ({"quant_method": "gptq", "bits": 4}, None),
+        (
+            {
+                "quant_method": "compressed-tensors",
+                "config_groups": {
+                    "g": {
+                        "weights": {"num_bits": 8, "type": "int", "strategy": "channel"},
+                        "input_activations": {"num_bits": 8, "type": "int"},
+                    }
+                },
+            },
+            "int8",
+        ),
+    ],
+)
+def test_quantised_activations_say_what_it_computes_in(
+    quantisation: dict[str, Any], compute: str | None, tmp_path: Path
+) -> None:
+    path = tmp_path / "config.json"
+    path.write_text(json.dumps({**ONE_LAYER, "quantization_config": quantisation}))
+    storage = load(str(path)).storage
+    assert storage is not None
+    assert storage.compute == compute
+
+
+@pytest.mark.parametrize(("gpu", "dtype"), [("h100", "fp8"), ("a100", "bf16")])
+def test_a_pass_computes_in_that_format_where_the_device_has_it(gpu: str, dtype: str) -> None:
+    report = step("qwen3-32b-fp8", gpu=gpu, seq=512)
+    assert f"dtype {dtype}" in report.defaults
+    assert dtype in report.whole.work.matrix_flops
+    table = 2 * 151936 * 5120  # the input embedding is looked up
+    assert report.weight_bytes == weight_bytes(report.model).language - table
+
+
+def test_a_pass_reads_the_checkpoint_s_own_blocks(tmp_path: Path) -> None:
+    path = tmp_path / "config.json"
+    quantisation = {"quant_method": "gptq", "bits": 4, "group_size": 32}
+    path.write_text(json.dumps({**ONE_LAYER, "quantization_config": quantisation}))
+    model = load(str(path))
+    table = 2 * VOCABULARY * HIDDEN
+    assert step(model, context=16).weight_bytes == weight_bytes(model).language - table
+
+
+def test_a_format_asked_for_covers_what_the_checkpoint_leaves_alone() -> None:
+    own, asked = (step("gpt-oss-20b", context=2048, weight_dtype=dtype) for dtype in (None, "fp8"))
+    qkv = {line.launch.name: line.work.read_bytes for line in own.lines}["attention.qkv"]
+    half = {line.launch.name: line.work.read_bytes for line in asked.lines}["attention.qkv"]
+    assert half == pytest.approx(qkv / 2, rel=1e-3)

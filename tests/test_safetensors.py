@@ -114,3 +114,21 @@ def test_broken_weights_are_named(name: str, content: bytes, words: str, folder:
     assert name in str(raised.value)
     assert words in str(raised.value)
     assert raised.value.exit_code == 3
+
+
+def test_a_shard_alone_is_not_a_model(folder: Path) -> None:
+    tensors(folder / "model-00001-of-00004.safetensors", [2 * PARAMETERS])
+    with pytest.raises(FileError, match="1 of 4 shards are there"):
+        load(str(folder))
+
+
+def test_files_that_cannot_be_the_model_are_refused(folder: Path) -> None:
+    tensors(folder / "model.safetensors", [32])
+    with pytest.raises(FileError, match="hold 32 B, less than a bit a parameter"):
+        load(str(folder))
+
+
+def test_weights_alone_are_no_model(folder: Path) -> None:
+    tensors(folder / "model.safetensors", [2 * PARAMETERS])
+    with pytest.raises(FileError, match="weights alone do not say"):
+        load(str(folder / "model.safetensors"))

@@ -125,7 +125,7 @@ def test_a_translator_reads_its_encoder_in_the_prefill_alone(name: str, models: 
     model = models.get(name)
     if model is None or not model.encoder:
         return
-    prefill, decode = step(model, seq=40), step(model, phase="decode", seq=40, context=3)
+    prefill, decode = step(model, seq=40), step(model, phase="decode", source_tokens=40, context=3)
     assert prefill.weight_bytes == pytest.approx(weights_read(model, 1), rel=1e-9)
     encoder = model._replace(layers=(), extras=(), head=False, head_bias=False, final_norm=False)
     less = prefill.weight_bytes - decode.weight_bytes
@@ -137,13 +137,12 @@ def test_a_translator_reads_its_encoder_in_the_prefill_alone(name: str, models: 
 def test_kernels_read_what_the_formulas_of_a_step_s_memory_say(name: str, models: dict[str, Model]) -> None:
     """Written apart: sums over the inventory and over caches, which know no kernel."""
     model = models.get(name)
-    if model is None or not model.decodes or model.encoder:
+    if model is None or not model.decodes:
         return
-    report = step(model, phase="decode", context=60, batch=3)
-    fractions = 2 * sum(line.launch.repeats for line in report.lines)
-    weights = streamed_weight_bytes(model, storage_of(model), 3)
-    assert report.weight_bytes == pytest.approx(weights, rel=0, abs=fractions)
-    if any(getattr(group.attention, "shares_cache", False) for group in model.layers):
-        return  # the kernels of the layers that share a cache read it each
-    caches = report.read_bytes("cache", "state") + report.written_bytes("state")
-    assert caches == 3 * streamed_cache_bytes(model, 60, DEFAULT_FORMAT)
+    for asked in (None, "fp8"):
+        report = step(model, phase="decode", context=60, batch=3, weight_dtype=asked)
+        fractions = 2 * sum(line.launch.repeats for line in report.lines)
+        weights = streamed_weight_bytes(model, storage_of(model, asked), 3)
+        assert report.weight_bytes == pytest.approx(weights, rel=0, abs=fractions)
+        caches = report.read_bytes("cache", "state") + report.written_bytes("state")
+        assert caches == 3 * streamed_cache_bytes(model, 60, DEFAULT_FORMAT, source_tokens=report.source)

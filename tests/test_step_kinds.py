@@ -22,6 +22,7 @@ from memwall.models.recurrences import (
 )
 from memwall.models.storage import storage_of, weight_bytes
 from memwall.models.weights import Weight, vector
+from memwall.render.step_record import all_notes
 from memwall.reports.step import StepReport, step
 
 GROUPED = GroupedAttention(8, 2, 64)
@@ -304,7 +305,7 @@ def test_a_translator_prefills_its_encoder_and_one_token_of_its_decoder() -> Non
 
 
 def test_a_translator_decodes_with_the_encoder_s_keys_and_not_its_weights() -> None:
-    report = step(TRANSLATOR, phase="decode", context=50, seq=96, batch=2)
+    report = step(TRANSLATOR, phase="decode", context=50, source_tokens=96, batch=2)
     decoder = model_of(*TRANSLATOR.layers)
     crossed = 3 * 2 * (8 * 64 * 512 + 8 * 64)  # K and V of the encoder's tokens were made in the prefill
     assert report.weight_bytes == stored(decoder, 2) - 2 * crossed
@@ -317,3 +318,82 @@ def test_a_tied_head_reads_the_embedding_whole() -> None:
     tied = model_of(Layers(2, GROUPED, MLP), tied_embeddings=True)
     untied = model_of(Layers(2, GROUPED, MLP))
     assert step(tied, context=9).weight_bytes == step(untied, context=9).weight_bytes
+
+
+SEER = TRANSLATOR._replace(
+    context=48,
+    extras=(
+        Weight("conv1", (512, 240), "convolution"),
+        Weight("encoder.embed_positions", (150, 512), "table"),
+        Weight("decoder.embed_positions", (48, 512), "table"),
+    ),
+)
+
+
+def test_an_encoder_has_its_own_positions_and_its_own_limit() -> None:
+    report = step(SEER, seq=150, batch=2)
+    launches = [line.launch for line in report.lines]
+    rows = {launch.name: launch.kernel.reads[1].shape[0] for launch in launches if launch.kind == "embedding"}
+    assert rows["encoder.embed_positions"] == 150  # each of the table's, once
+    assert rows["decoder.embed_positions"] == 2
+    assert "encoder.embedding" not in rows  # it reads frames and no tokens
+    assert not [note for note in all_notes(report) if "made for" in note]
+    noted = all_notes(step(SEER, seq=151))
+    assert "151 tokens are more than the 150 its encoder was made for" in noted
+    decoding = step(SEER, phase="decode", context=49)
+    assert decoding.source == 150
+    assert "source tokens 150" in decoding.defaults
+    assert "49 tokens are more than the 48 it was made for" in all_notes(decoding)
+
+
+def test_a_copy_on_each_side_is_read_by_its_side() -> None:
+    norm = vector("layernorm_embedding", 512, copies=2)
+    both = TRANSLATOR._replace(extras=(Weight("embed_positions", (130, 512), "table", copies=2), norm))
+    prefill = step(both, seq=96)
+    assert prefill.weight_bytes == stored(both, 1)
+    tables = [line.launch for line in prefill.lines if line.launch.name.endswith("embed_positions")]
+    assert [launch.kernel.reads[1].shape[0] for launch in tables] == [96, 1]
+    decode = step(both, phase="decode", context=9).weight_bytes
+    assert decode == step(TRANSLATOR, phase="decode", context=9).weight_bytes + 2 * 512
+
+
+def test_source_tokens_are_of_decoding_with_an_encoder() -> None:
+    with pytest.raises(UsageError, match="Try --seq 9"):
+        step(TRANSLATOR, seq=96, source_tokens=9)
+    with pytest.raises(UsageError, match="--source-tokens 96"):
+        step(TRANSLATOR, phase="decode", context=9, seq=96)
+    with pytest.raises(UsageError, match="Leave out --source-tokens"):
+        step(model_of(Layers(2, GROUPED, MLP)), context=9, source_tokens=5)
+
+
+# --- names ------------------------------------------------------------------------------------------------
+
+
+def names_of(model: Model, **asked: Any) -> list[str]:
+    return [line.launch.name for line in step(model, **asked).lines]
+
+
+def test_positions_stand_with_the_embedding() -> None:
+    table = Weight("wpe", (512, 512), "table")
+    learned = model_of(Layers(2, GROUPED, (PlainMlp(2048),)), extras=(table,))
+    assert names_of(learned, context=9)[:2] == ["embedding", "wpe"]
+    norm = vector("embeddings.LayerNorm", 512)
+    reader = READER._replace(extras=(*READER.extras, norm))
+    assert names_of(reader, seq=9)[:3] == ["embedding", "position_embeddings", "embedded.LayerNorm"]
+
+
+def test_kernels_are_called_what_they_do() -> None:
+    table = Weight("wpe", (512, 512), "table")
+    learned = names_of(model_of(Layers(2, GROUPED, (PlainMlp(2048),)), extras=(table,)), context=9)
+    assert "attention.kv" in learned
+    assert "mlp.activation" in learned  # which one no file of a plain MLP's sizes says
+    turned = names_of(model_of(Layers(2, GROUPED, MLP)), context=9)
+    assert "attention.rope+kv" in turned
+    assert {"cross.q", "cross.kv"} <= set(names_of(TRANSLATOR, seq=96))
+
+
+def test_mlps_of_several_widths_name_them() -> None:
+    wide = Layers(1, GROUPED, (GatedMlp(3072),))
+    names = names_of(model_of(Layers(2, GROUPED, MLP), wide), context=9)
+    assert {"mlp.gate_up, width 1536", "mlp.down, width 3072"} <= set(names)
+    assert len(names) == len(set(names))

@@ -31,7 +31,9 @@ def _said(error: click.ClickException, ctx: click.Context | None, path: str) -> 
     if isinstance(error, click.NoSuchCommand):
         return f"{path} has no command '{shown(error.command_name)}'", _near_command(error, ctx)
     if isinstance(error, click.MissingParameter) and error.param:
-        return f"{path} needs {_article(_word(error.param, ctx))}", []
+        word = _word(error.param, ctx)
+        flag = error.param.opts[0] if isinstance(error.param, click.Option) else ""
+        return f"{path} needs {f'{flag} {word}' if flag else _article(word)}", []
     if isinstance(error, click.BadParameter) and error.param and isinstance(error.param.type, click.Choice):
         return _wrong_choice(error.message, error.param.opts[0], error.param.type.choices)
     if isinstance(error, click.BadOptionUsage) and "requires" in error.message:

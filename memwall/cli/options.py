@@ -13,7 +13,7 @@ from memwall import dtypes
 from memwall.catalog import HARDWARE, MODELS, Catalog
 from memwall.errors import UsageError, shown
 from memwall.reports.case import DEFAULT_DTYPE, DEFAULT_GPU
-from memwall.units import LARGEST_AMOUNT, parse_count, parse_number, parse_size
+from memwall.units import LARGEST_AMOUNT, parse_count, parse_number, parse_share, parse_size
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -49,13 +49,16 @@ ATTENTION_DIMS = ("batch", "heads", "kv_heads", "head_dim", "head_dim_v", "seq",
 
 
 class Count(click.ParamType[int]):
-    """A whole number of at least one, as people write it."""
+    """A whole number of at least one, as people write it; the example is what a mistake is answered with."""
 
     name = "number"
 
+    def __init__(self, example: int | None = None) -> None:
+        self.example = example
+
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
         """The number."""
-        return value if isinstance(value, int) else parse_count(value, _flag(param))
+        return value if isinstance(value, int) else parse_count(value, _flag(param), example=self.example)
 
 
 class Format(click.ParamType[str]):
@@ -112,13 +115,7 @@ class Fraction(click.ParamType[float]):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
         """The number."""
-        number = parse_number(value, _flag(param)) if isinstance(value, str) else value
-        if not 0 < number <= 1:
-            raise UsageError(
-                f"{_flag(param)} must be above 0 and at most 1, not '{shown(value)}'",
-                f"Try {_flag(param)} 0.9",
-            )
-        return float(number)
+        return parse_share(str(value), _flag(param))
 
 
 class Named(click.ParamType[str]):
@@ -252,7 +249,10 @@ def output_options(command: F) -> F:
             help="colour on a terminal",
         ),
         click.option(
-            "-o", "--output", metavar="FILE", help="write there; .json, .csv and .md choose the format"
+            "-o",
+            "--output",
+            metavar="FILE",
+            help="write there; .json, .csv and .md choose the format, else text",
         ),
         click.option("--json", "as_json", is_flag=True, help="short for --format json"),
         click.option(

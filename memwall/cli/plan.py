@@ -8,12 +8,12 @@ import click
 
 from memwall.cli.devices import on_each, show
 from memwall.cli.layouts import Seconds
-from memwall.cli.models import load_model
-from memwall.cli.options import MODEL, Count, Format, defaults_of, gpu_option, output_options, set_option
+from memwall.cli.models import load_model, model_option
+from memwall.cli.options import Count, Format, defaults_of, gpu_option, output_options, set_option
 from memwall.cli.output import Output
 from memwall.errors import Refusal
 from memwall.hardware import Device
-from memwall.reports.case import DEFAULT_DTYPE, DEFAULT_GPU
+from memwall.reports.case import DEFAULT_GPU
 from memwall.reports.plan import PlanReport, plan
 
 EPILOG = """\b
@@ -28,7 +28,7 @@ Exit code 1: no layout fits and meets the targets.
 
 
 @click.command("plan", epilog=EPILOG)
-@click.option("--model", type=MODEL, required=True, help="a model, or its YAML file: memwall model list")
+@model_option
 @gpu_option
 @click.option("--gpus", type=Count(), default=8, help="how many GPUs; default 8")
 @click.option("--context", type=Count(), required=True, help="tokens of a sequence when it is longest")
@@ -36,7 +36,7 @@ Exit code 1: no layout fits and meets the targets.
 @click.option("--ttft", "ttft_s", type=Seconds(), help="time to first token to keep: 500ms")
 @click.option("--tpot", "tpot_s", type=Seconds(), help="time between two tokens of a user to keep: 30ms")
 @click.option("--batch", type=Count(), help="sequences on all GPUs; default: the best of 1, 2, 4 ...")
-@click.option("--dtype", type=Format(), help="compute and storage format of the linear layers; default bf16")
+@click.option("--dtype", type=Format(), help="format of the linear layers; default the checkpoint's")
 @click.option("--weight-dtype", type=Format(), help="storage format of the linear layers")
 @click.option("--kv-dtype", type=Format(), help="storage format of the cache; default 16 bits")
 @set_option
@@ -47,7 +47,7 @@ def command(gpu: str | None, model: str, changes: dict[str, str], **options: Any
 
     output = Output(**{key: options.pop(key) for key in Output._fields})
     loaded = load_model(model)
-    defaults = defaults_of(GPU=(gpu, DEFAULT_GPU), dtype=(options["dtype"], DEFAULT_DTYPE))
+    defaults = defaults_of(GPU=(gpu, DEFAULT_GPU))
 
     def make(device: Device) -> PlanReport:
         return plan(loaded, gpu=device, defaults=defaults, **options)

@@ -7,8 +7,15 @@ from typing import Any
 import click
 
 from memwall.cli.devices import on_each, show
-from memwall.cli.models import load_model
-from memwall.cli.options import MODEL, Count, Format, defaults_of, gpu_option, output_options, set_option
+from memwall.cli.models import load_model, model_option, source_option
+from memwall.cli.options import (
+    Count,
+    Format,
+    defaults_of,
+    gpu_option,
+    output_options,
+    set_option,
+)
 from memwall.cli.output import Output
 from memwall.hardware import Device
 from memwall.reports.case import DEFAULT_GPU
@@ -23,12 +30,13 @@ Examples:
 
 
 @click.command("quant", epilog=EPILOG)
-@click.option("--model", type=MODEL, required=True, help="a model, or its YAML file: memwall model list")
+@model_option
 @gpu_option
 @click.option("--context", type=Count(), help="tokens that each sequence's step sees; default 4096")
-@click.option("--batch", type=Count(), default=1, help="sequences; default 1")
-@click.option("--tp", type=Count(), default=1, help="GPUs that share the model (tensor parallel)")
+@click.option("--batch", type=Count(8), default=1, help="sequences; default 1")
+@click.option("--tp", type=Count(8), default=1, help="GPUs that share the model (tensor parallel)")
 @click.option("--kv-dtype", type=Format(), help="the cache's format; default bf16")
+@source_option
 @set_option
 @output_options
 def command(gpu: str | None, model: str, changes: dict[str, str], **options: Any) -> int:

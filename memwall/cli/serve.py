@@ -8,11 +8,11 @@ import click
 
 from memwall.cli.devices import on_each, show
 from memwall.cli.layouts import layout_options
-from memwall.cli.models import load_model
-from memwall.cli.options import MODEL, Count, Format, defaults_of, gpu_option, output_options, set_option
+from memwall.cli.models import load_model, model_option
+from memwall.cli.options import Count, Format, defaults_of, gpu_option, output_options, set_option
 from memwall.cli.output import Output
 from memwall.hardware import Device
-from memwall.reports.case import DEFAULT_DTYPE, DEFAULT_GPU
+from memwall.reports.case import DEFAULT_GPU
 from memwall.reports.serve import ServeReport, serve
 
 EPILOG = """\b
@@ -23,12 +23,12 @@ Examples:
 
 
 @click.command("serve", epilog=EPILOG)
-@click.option("--model", type=MODEL, required=True, help="a model, or its YAML file: memwall model list")
+@model_option
 @gpu_option
 @click.option("--concurrency", "users", type=Count(), default=1, help="requests in flight; default 1")
 @click.option("--isl", type=Count(), required=True, help="tokens of a prompt")
 @click.option("--osl", type=Count(), required=True, help="tokens of an answer")
-@click.option("--dtype", type=Format(), help="compute and storage format of the linear layers; default bf16")
+@click.option("--dtype", type=Format(), help="format of the linear layers; default the checkpoint's")
 @click.option("--weight-dtype", type=Format(), help="storage format of the linear layers")
 @click.option("--kv-dtype", type=Format(), help="storage format of the cache; default 16 bits")
 @layout_options
@@ -40,7 +40,7 @@ def command(gpu: str | None, model: str, changes: dict[str, str], **options: Any
 
     output = Output(**{key: options.pop(key) for key in Output._fields})
     loaded = load_model(model)
-    defaults = defaults_of(GPU=(gpu, DEFAULT_GPU), dtype=(options["dtype"], DEFAULT_DTYPE))
+    defaults = defaults_of(GPU=(gpu, DEFAULT_GPU))
 
     def make(device: Device) -> ServeReport:
         return serve(loaded, gpu=device, defaults=defaults, **options)

@@ -18,6 +18,7 @@ from memwall.errors import UsageError
 from memwall.maths import ceil_div
 from memwall.memory.backward import Run, layer_bytes, layer_tensors, outer_tensors
 from memwall.models.inventory import layer_weights, norms, outer_weights, tower_items
+from memwall.models.mlps import Experts
 from memwall.models.model import Layers, Model
 from memwall.models.weights import Weight, largest_share
 
@@ -73,7 +74,8 @@ class Setup(NamedTuple):
         """Itself.
 
         Raises:
-            UsageError: GPUs that the parallelism does not divide, or more stages than layers.
+            UsageError: GPUs that the parallelism does not divide, more stages than layers, or a split of
+                what is not there.
         """
         shared = self.run.tensor_parallel
         group = shared * self.pipeline
@@ -88,6 +90,13 @@ class Setup(NamedTuple):
                 f"Try --pp {self.model.layer_count}",
             )
         beside = shared * self.data_parallel
+        if self.expert_parallel > 1 and not _has_experts(self.model):
+            raise UsageError(f"{self.model.name} has no experts that --ep would share out", "Leave out --ep")
+        if self.run.sequence_parallel and shared == 1:
+            raise UsageError(
+                "--sequence-parallel splits what tensor parallelism leaves whole, and there is none",
+                "Try --tp 8 with it",
+            )
         if beside % self.expert_parallel:
             raise UsageError(
                 f"ep {self.expert_parallel} does not divide the {beside} GPUs of tp x dp",
@@ -109,6 +118,10 @@ class Setup(NamedTuple):
 
     def _spread(self, weight: Weight) -> bool:
         return weight.used is not None and self.expert_parallel > 1
+
+
+def _has_experts(model: Model) -> bool:
+    return any(isinstance(mlp, Experts) for group in model.layers for mlp in group.mlps)
 
 
 class Needs(NamedTuple):

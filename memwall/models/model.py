@@ -57,6 +57,8 @@ class Storage(NamedTuple):
     linear: Dtype
     head: bool = False
     """Whether the head is quantised with the linear layers."""
+    compute: str | None = None
+    """What it computes in where activations are quantised, too; None: weights alone, widened to 16 bits."""
     every: bool = False
     """Whether it covers linear layers that the checkpoint keeps at 16 bits too: a format asked for does."""
 

@@ -48,8 +48,8 @@ def weight_bytes(model: Model, storage: Storage | None = None, tensor_parallel: 
 
     Args:
         model: the model.
-        storage: the linear layers' format; None: the checkpoint's own, and its files' exact size where they
-            lie beside its config and hold no more than the formula.
+        storage: the linear layers' format; None: the checkpoint's own. Of its own format its files' exact
+            size is taken, where they lie beside its config and hold no more than the formula.
         tensor_parallel: GPUs; each weight is cut between its heads, columns or rows, as far as there are
             any, and norms and latent projections stand on every GPU. Where the cut is uneven, this is
             the GPU with most.
@@ -60,7 +60,7 @@ def weight_bytes(model: Model, storage: Storage | None = None, tensor_parallel: 
     tower_parts = [item for tower in model.towers for item in tower_items(tower)]
     plain = chosen._replace(every=False)  # towers stay at 16 bits
     language, towers = _stored(items, chosen, tensor_parallel), _stored(tower_parts, plain, tensor_parallel)
-    if storage is None and model.checkpoint_bytes:
+    if chosen == storage_of(model) and model.checkpoint_bytes:
         whole = _stored(items, chosen, 1)
         exact = model.checkpoint_bytes - _stored(tower_parts, plain, 1)
         # A checkpoint in 32 bits is loaded in 16, so more than the formula is not taken.

@@ -1,4 +1,4 @@
-"""What fits, as a record and as a page."""
+"""What fits, as a page."""
 
 from __future__ import annotations
 
@@ -8,64 +8,15 @@ from memwall.errors import Refusal
 from memwall.memory.sequences import POLICIES, Pool
 from memwall.models.storage import storage_of
 from memwall.render.bounds import compared_notes, notes_section
-from memwall.render.data import Record
+from memwall.render.capacity_record import record as record
+from memwall.render.capacity_record import weight_format
 from memwall.render.page import Lines, Page, Section, Table, star
 from memwall.reports.capacity import CapacityReport
-from memwall.reports.capacity_notes import notes, own_notes, shared_notes, weak_sources
+from memwall.reports.capacity_notes import notes, own_notes, shared_notes
 from memwall.reports.levers import Lever
 from memwall.units import GIBI, format_memory, significant
 
 Row = CapacityReport | Refusal
-
-
-def record(report: CapacityReport) -> Record:
-    """The report under its documented keys."""
-    question, budget, waste = report.question, report.budget, report.waste
-    kept = report.pool.footprint
-    return {
-        "gpu": report.device.name,
-        "model": report.model.name,
-        "context": question.context,
-        "batch": question.batch,
-        "tensor_parallel": question.tensor_parallel,
-        "weight_dtype": _weight_format(report),
-        "kv_dtype": question.kv_dtype,
-        "policy": question.policy,
-        "fits": report.fits,
-        "shortfall_bytes": report.shortfall_bytes,
-        "smallest_memory_fraction": budget.smallest_fraction(report.cache_bytes),
-        "fewest_gpus": report.fewest_gpus,
-        "total_bytes": int(report.total.value),
-        "memory_fraction": question.fraction,
-        "usable_bytes": report.usable_bytes,
-        "weight_bytes": budget.weight_bytes,
-        "reserve_bytes": budget.reserve_bytes,
-        "reserve_is_estimate": question.reserve_bytes is None,
-        "kv_budget_bytes": budget.left_bytes,
-        "kv_bytes_per_token": report.kv_bytes_per_token,
-        "kv_all_layers_bytes_per_token": kept.filling_bytes_per_token,
-        "constant_bytes_per_sequence": kept.constant_bytes,
-        "state_bytes_per_sequence": kept.state_bytes,
-        "indexer_bytes_per_token": kept.indexer_bytes_per_token,
-        "kv_bytes_per_sequence": report.kv_bytes_per_sequence,
-        "paged_bytes_per_sequence": report.pool.paged_bytes(question.context),
-        "max_tokens": report.max_tokens,
-        "max_sequences": report.max_sequences,
-        "concurrency": report.concurrency,
-        "longest_context": report.longest_context,
-        "block_tokens": question.block,
-        "blocks": report.blocks,
-        "policies": {name: _pool_record(pool, report) for name, pool in report.policies.items()},
-        "waste": {
-            "contiguous_bytes_per_sequence": waste.contiguous_bytes,
-            "paged_bytes_per_sequence": waste.paged_bytes,
-        },
-        "levers": [_lever_record(lever) for lever in report.levers],
-        "defaults": list(report.defaults),
-        "assumed": list(report.device.assumed),
-        "weak_sources": weak_sources(report),
-        "notes": notes(report),
-    }
 
 
 def page(report: CapacityReport) -> Page:
@@ -108,8 +59,8 @@ def _compare_row(row: Row) -> tuple[str, ...]:
         _gib(row.usable_bytes) + star(row.total.weak),
         _gib(budget.weight_bytes),
         _gib(budget.left_bytes),
-        _count(row.max_tokens),
-        _count(row.max_sequences),
+        _count(row.max_tokens, budget.left_bytes),
+        _count(row.max_sequences, budget.left_bytes),
         "yes" if row.fits else f"no, {_gib(row.shortfall_bytes)} short",
     )
 
@@ -117,11 +68,18 @@ def _compare_row(row: Row) -> tuple[str, ...]:
 def _title(report: CapacityReport) -> str:
     question = report.question
     shared = f"  on each of {question.tensor_parallel} GPUs" if question.tensor_parallel > 1 else ""
-    return f"capacity  {report.model.title}  weights {_weight_format(report)}, KV {question.kv_dtype}{shared}"
+    return f"capacity  {report.model.title}  weights {_short_format(report)}, KV {question.kv_dtype}{shared}"
 
 
-def _weight_format(report: CapacityReport) -> str:
-    return storage_of(report.model, report.question.weight_dtype).scheme
+def _short_format(report: CapacityReport) -> str:
+    """As titles have it: a checkpoint's own is described beside its bytes."""
+    storage = storage_of(report.model, report.question.weight_dtype)
+    return storage.linear.name if _is_described(report) else storage.scheme
+
+
+def _is_described(report: CapacityReport) -> bool:
+    storage = storage_of(report.model, report.question.weight_dtype)
+    return storage.scheme != storage.linear.name
 
 
 def _memory_rows(report: CapacityReport) -> list[tuple[str, ...]]:
@@ -130,7 +88,8 @@ def _memory_rows(report: CapacityReport) -> list[tuple[str, ...]]:
     rows = [("memory", format_memory(report.total.value) + star(report.total.weak), how)]
     if question.fraction < 1:
         rows.append(("usable", format_memory(report.usable_bytes), f"{question.fraction:g} of it"))
-    given = "given" if question.weights_given_bytes else ""
+    own = weight_format(report) if _is_described(report) else ""
+    given = "given" if question.weights_given_bytes else own
     rows.append(("weights", format_memory(budget.weight_bytes), given))
     estimate = f"estimated activations, {question.chunk:,} tokens a pass"
     rows.append(
@@ -176,12 +135,13 @@ def _fitting_rows(report: CapacityReport) -> list[tuple[str, ...]]:
     rows += [(name, text) for name, text in _remedies(report) if not report.fits]
     if report.budget.left_bytes < 0:
         return rows
-    rows.append((f"sequences of {question.context:,}", _count(report.max_sequences)))
+    left = report.budget.left_bytes
+    rows.append((f"sequences of {question.context:,}", _count(report.max_sequences, left)))
     what = "longest context" if question.batch == 1 else f"longest context of {question.batch:,}"
     made_for = report.model.context
     beyond = made_for is not None and (report.longest_context or made_for + 1) > made_for
-    rows.append((what, _count(report.longest_context), f"made for {made_for:,}" if beyond else ""))
-    rows.append(("tokens", _count(report.max_tokens)))
+    rows.append((what, _count(report.longest_context, left), f"made for {made_for:,}" if beyond else ""))
+    rows.append(("tokens", _count(report.max_tokens, left)))
     waste = report.waste
     if waste.reserved_bytes:
         shares = (waste.paged_bytes / waste.reserved_bytes, waste.contiguous_share)
@@ -225,8 +185,8 @@ def _policies_table(report: CapacityReport) -> Table:
                 f"{kept.growth_bytes_per_token:,} B",
                 format_memory(kept.constant_bytes),
                 format_memory(kept.bytes(context)),
-                _count(pool.max_tokens(context)),
-                _count(pool.max_sequences(context)),
+                _count(pool.max_tokens(context), pool.budget_bytes),
+                _count(pool.max_sequences(context), pool.budget_bytes),
             )
         )
     header = ("", "a token", "constant", f"{report.question.context:,} tokens", "max tokens", "sequences")
@@ -238,8 +198,8 @@ def _levers_table(levers: Sequence[Lever]) -> Table:
         (
             lever.text,
             _gib(lever.freed_bytes),
-            _count(lever.then.max_tokens),
-            _count(lever.then.max_sequences),
+            _count(lever.then.max_tokens, lever.then.budget.left_bytes),
+            _count(lever.then.max_sequences, lever.then.budget.left_bytes),
             "yes" if lever.then.fits else "no",
         )
         for lever in levers
@@ -265,33 +225,12 @@ def _log_line(report: CapacityReport, pool: Pool) -> str:
     return f"{memory}, blocks {tokens // block:,} of {block}, cache size {tokens:,} tokens, {times}"
 
 
-def _pool_record(pool: Pool, report: CapacityReport) -> Record:
-    context, kept = report.question.context, pool.footprint
-    return {
-        "kv_bytes_per_token": kept.growth_bytes_per_token,
-        "constant_bytes_per_sequence": kept.constant_bytes,
-        "kv_bytes_per_sequence": kept.bytes(context),
-        "max_tokens": pool.max_tokens(context),
-        "max_sequences": pool.max_sequences(context),
-        "concurrency": pool.concurrency(context),
-    }
-
-
-def _lever_record(lever: Lever) -> Record:
-    then = lever.then
-    return {
-        "action": lever.action,
-        "text": lever.text,
-        "freed_bytes": lever.freed_bytes,
-        "max_tokens": then.max_tokens,
-        "max_sequences": then.max_sequences,
-        "fits": then.fits,
-    }
-
-
 def _gib(value: float) -> str:
     return f"{significant(value / GIBI)} GiB"
 
 
-def _count(value: int | None) -> str:
-    return "-" if value is None else f"{value:,}"
+def _count(value: int | None, budget_bytes: int) -> str:
+    """A count; without one either nothing is left for a cache, or memory sets no limit."""
+    if value is not None:
+        return f"{value:,}"
+    return "none" if budget_bytes < 0 else "no limit"

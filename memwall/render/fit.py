@@ -95,8 +95,15 @@ def _with_folded_cells(table: Table, widths: Sequence[int], words: Sequence[int]
     return Table(lines, table.header, table.right)
 
 
-def _dealt(widths: Sequence[int], width: int) -> Iterator[list[int]]:
-    """The columns in groups that fit, each begun by the first column; at least one more in each."""
+def _dealt(widths: Sequence[int], width: int) -> list[list[int]]:
+    """The columns in as few groups as fit, about equally wide, so that no column stands almost alone."""
+    fewest = len(list(_filled(widths, width)))
+    ways = (list(_filled(widths, narrower)) for narrower in range(1, width + 1))
+    return next(groups for groups in ways if len(groups) == fewest)
+
+
+def _filled(widths: Sequence[int], width: int) -> Iterator[list[int]]:
+    """Groups of columns filled in turn, each begun by the first column; at least one more in each."""
     group = [0]
     for index in range(1, len(widths)):
         if len(group) > 1 and _needs([widths[i] for i in (*group, index)]) > width:

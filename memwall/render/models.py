@@ -31,6 +31,7 @@ def record(model: Model) -> Record:
         "hidden_size": model.hidden_size,
         "vocab_size": model.vocab_size,
         "tied_embeddings": model.tied_embeddings,
+        "context": model.context,
         "kv_growth_bytes_per_token": cache.growth_bytes_per_token(model),
         "kv_all_layers_bytes_per_token": cache.all_layers_bytes_per_token(model),
         "indexer_bytes_per_token": cache.indexer_bytes_per_token(model),
@@ -44,6 +45,7 @@ def record(model: Model) -> Record:
         "layer_groups": [group_record(group) for group in model.layers],
         "encoder_layer_groups": [group_record(group) for group in model.encoder],
         "notes": list(model.notes),
+        "sources": [{"key": s.key, "kind": s.kind, "source": s.source} for s in model.sources],
     }
 
 
@@ -58,12 +60,11 @@ def list_page(models: Sequence[Model]) -> Page:
                 format_parameters(parameters.total),
                 format_parameters(parameters.active),
                 str(model.layer_count),
-                str(model.hidden_size),
                 attention_summary(model),
             )
         )
-    header = ("model", "parameters", "active", "layers", "hidden", "attention")
-    return [Section("", Table(rows, header, frozenset({1, 2, 3, 4})))]
+    header = ("model", "parameters", "active", "layers", "heads/KV of elements")
+    return [Section("", Table(rows, header, frozenset({1, 2, 3})))]
 
 
 def show_page(model: Model) -> Page:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from memwall.models.attentions import Attention, GroupedAttention, LatentAttention
+from memwall.models.attentions import Attention, LatentAttention
 from memwall.models.load import kind_of
 from memwall.models.mlps import Experts, GatedMlp, Mlp
 from memwall.models.model import Layers, Model
@@ -29,24 +29,34 @@ def mixer_text(group: Layers) -> str:
     """What mixes tokens in a layer: attention, a recurrence, both, or nothing."""
     words = [] if group.attention is None else [attention_text(group.attention)]
     if group.recurrence is not None:
-        words.append(f"{kind_of(group.recurrence)}, state {group.recurrence.state_elements:,}")
+        words.append(f"{kind_of(group.recurrence)}, state {group.recurrence.state_elements:,} elements")
     if group.cross is not None:
         words.append(f"cross: {attention_text(group.cross)}")
     return " + ".join(words) or "none"
 
 
 def attention_summary(model: Model) -> str:
-    """What mixes tokens in a model's layers, on one line: the kinds, and in how many layers if not in all."""
+    """What mixes tokens in a model's layers, in a few words: the kinds, and in how many layers if not in all.
+
+    32/8 of 128 are 32 heads, 8 of K and V, of 128 elements; those with a window are counted apart.
+    """
     counts: dict[str, int] = {}
+    windowed: dict[str, int] = {}
     for group in model.layers:
         if group.recurrence is not None:
             kind = kind_of(group.recurrence)
             counts[kind] = counts.get(kind, 0) + group.repeats
         if group.attention is not None:
-            kind = attention_text(_plainest(group.attention))
+            kind = _heads_text(group.attention)
             counts[kind] = counts.get(kind, 0) + group.repeats
-    total, kinds = sum(group.repeats for group in model.layers), [*counts.items()]
-    words = [kind if count == total else f"{kind} ({count})" for kind, count in kinds[:_SHOWN]]
+            if group.attention.window is not None:
+                windowed[kind] = windowed.get(kind, 0) + group.repeats
+    total, kinds = sum(group.repeats for group in model.layers), [*counts]
+    words = []
+    for kind in kinds[:_SHOWN]:
+        near = windowed.get(kind, 0)
+        window = f", {near} windowed" if 0 < near < counts[kind] else ", windowed" if near else ""
+        words.append(f"{kind}{window}" + (f" ({counts[kind]})" if counts[kind] != total else ""))
     return "; ".join(words) + ("; ..." if len(kinds) > _SHOWN else "")
 
 
@@ -54,8 +64,11 @@ _SHOWN = 2
 """Kinds of layers in a line of the list; `show` has them all."""
 
 
-def _plainest(attention: Attention) -> Attention:
-    return attention._replace(shares_cache=False) if isinstance(attention, GroupedAttention) else attention
+def _heads_text(attention: Attention) -> str:
+    if isinstance(attention, LatentAttention):
+        index = ", indexed" if attention.index_heads else ""
+        return f"{attention.heads}/latent {attention.kv_lora_rank} + {attention.qk_rope_head_dim}{index}"
+    return f"{attention.heads}/{attention.kv_heads} of {attention.head_dim}"
 
 
 def attention_text(attention: Attention) -> str:

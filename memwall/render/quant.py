@@ -64,9 +64,8 @@ def _table(report: QuantReport) -> Table:
 
 
 def _cells(report: QuantReport, name: str, row: Row) -> tuple[str, ...]:
-    known_as = row.storage.scheme if name == OWN else name
     return (
-        f"{known_as} (checkpoint)" if name == OWN else known_as,
+        _shown(name),
         significant(report.bits_per_parameter(row)),
         format_memory(row.weight_bytes),
         format_bytes(row.scale_bytes) if row.scale_bytes else "-",
@@ -76,6 +75,11 @@ def _cells(report: QuantReport, name: str, row: Row) -> tuple[str, ...]:
         row.engine or "-",
         _fit(row),
     )
+
+
+def _shown(name: str) -> str:
+    """A row's name: a checkpoint's own format is described in a note."""
+    return "checkpoint" if name == OWN else name
 
 
 def _fit(row: Row) -> str:
@@ -112,12 +116,18 @@ def _shared_notes(report: QuantReport) -> list[str]:
     found = [f"by default: {', '.join(report.defaults)}"] if report.defaults else []
     if report.model.doubt:
         found.append(confession(report.model.doubt))
+    if OWN in report.rows:
+        found.append(f"checkpoint: as its files store it, {report.rows[OWN].storage.scheme}")
     found += [
         f"the format is the linear layers'; embedding, head, norms and routers stay at {PLAIN.bits} bits",
         "a step reads the caches, and every weight once: not the embedding, of experts those that it meets",
         "bound: the larger of what it reads over the bandwidth and its products over the peak",
         "fits: with the step's sequences and the estimated activations; see memwall capacity",
     ]
+    if report.question.source_tokens:
+        found.append(
+            "the encoder ran in the prefill: a step reads K and V of its tokens, none of its weights"
+        )
     if report.question.tensor_parallel > 1:
         found.append("bytes are of one GPU; what the GPUs send each other is not counted")
     return found
@@ -127,7 +137,25 @@ def _own_notes(report: QuantReport) -> list[str]:
     steps = [row.step for row in report.rows.values()]
     total = next(iter(report.rows.values())).capacity.total
     found = [confession(total)] if total.weak else []
-    dequantised = [name for name, row in report.rows.items() if not row.native]
-    if dequantised:
-        found.append(f"{', '.join(dequantised)}: stored so, and widened to 16 bits to compute")
+    for words, names in _computed_elsewhere(report).items():
+        found.append(f"{', '.join(names)}: {words}")
     return [*remarks(report.device, steps), *found]
+
+
+def _computed_elsewhere(report: QuantReport) -> dict[str, list[str]]:
+    """Formats that the device does not compute in, by what becomes of them."""
+    found: dict[str, list[str]] = {}
+    for name, row in report.rows.items():
+        if row.native:
+            continue
+        bits = row.storage.linear.bits
+        if row.engine is None:
+            words = "no rate of this device is known to compute with"
+        elif bits < PLAIN.bits:
+            words = f"stored so, and widened to 16 bits ({row.engine}) to compute"
+        elif bits > PLAIN.bits:
+            words = f"stored so, and narrowed to {row.engine} to compute"
+        else:
+            words = f"this device has no {name} unit: {row.engine}, as many bytes, stands in for it"
+        found.setdefault(words, []).append(_shown(name))
+    return found

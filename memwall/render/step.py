@@ -81,13 +81,12 @@ def _kernel_table(report: StepReport) -> Table:
                 "-" if intensity is None else significant(intensity, 3),
                 line.bound.regime.removesuffix("-bound"),
                 format_seconds(line.time_s),
-                f"{100 * share:.1f}%",
-                "<" if line.time_s == largest else "",
+                f"{100 * share:.1f}% {'<' if line.time_s == largest else ' '}",
             )
         )
-    header = ("kernel", "x", "FLOPs", "traffic", "FLOP/B", "bound", "time", "share", "")
+    header = ("kernel", "x", "FLOPs", "traffic", "FLOP/B", "bound", "time", "share  ")
     table = numbers(rows, header)
-    return table._replace(right=table.right - {5, 8})
+    return table._replace(right=table.right - {5})
 
 
 def _flops_text(flops: float) -> str:
@@ -124,12 +123,14 @@ def _facts(report: StepReport) -> list[tuple[str, ...]]:
     ):
         traffic += [f"{what} {format_bytes(amount)}"] if amount else []
     saved = f"{format_bytes(report.saved_bytes)}"
+    compared = report.asked["merged"] and not report.setting.eager
+    against = "of an eager pass whose projections are merged" if compared else ""
     return [
         *layout_facts(report),
         ("tokens", *_tokens_text(report)),
         ("FLOPs", format_flops(work.flops)),
         ("traffic", format_bytes(work.traffic_bytes), ", ".join(traffic)),
-        ("fusion", f"{'would save' if report.setting.eager else 'saves'} {saved}"),
+        ("fusion", f"{'would save' if report.setting.eager else 'saves'} {saved}", against),
     ]
 
 

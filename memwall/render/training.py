@@ -88,7 +88,8 @@ def _compare_row(row: Row) -> tuple[str, ...]:
 def _title(report: TrainingReport) -> str:
     setup = report.setup
     run = setup.run
-    split = f"tp {run.tensor_parallel} x pp {setup.pipeline} x dp {setup.data_parallel}"
+    sequence = " with sp" if run.sequence_parallel else ""
+    split = f"tp {run.tensor_parallel}{sequence} x pp {setup.pipeline} x dp {setup.data_parallel}"
     split += f", ep {setup.expert_parallel}" if setup.expert_parallel > 1 else ""
     many = "1 GPU" if setup.gpus == 1 else f"{setup.gpus} GPUs, {split}, ZeRO {setup.zero}"
     return f"train-memory  {report.model.title}  {OPTIMIZERS[setup.optimizer].title}  {many}"
@@ -97,12 +98,13 @@ def _title(report: TrainingReport) -> str:
 def _rows(report: TrainingReport) -> list[tuple[str, ...]]:
     setup, needs = report.setup, report.needs
     run = setup.run
-    tokens = f"{run.batch} x {run.seq:,} tokens, {run.checkpointing} checkpointing, {run.attention} attention"
+    again = "no" if run.checkpointing == "none" else run.checkpointing
+    tokens = f"{run.batch} x {run.seq:,} tokens, {again} checkpointing, {run.attention} attention"
     if setup.pipeline > 1:
         tokens += ", every micro-batch in flight"
     each = f"{format_parameters(report.parameters)} in all"
     rows: list[tuple[str, ...]] = [
-        ("parameters", format_memory(needs.parameters), f"{each}, bf16"),
+        ("parameters", format_memory(needs.parameters), f"{each}, 16 bits"),
         ("gradients", format_memory(needs.gradients), _gradient_format(report)),
         ("optimizer", format_memory(needs.optimizer), _optimizer_text(report)),
         ("activations", format_memory(needs.activations), tokens),
@@ -171,6 +173,10 @@ def _shared_notes(report: TrainingReport) -> list[str]:
     found.append("states as arXiv:1910.02054 (ZeRO) has them, activations counted as in arXiv:2205.05198")
     if setup.run.attention == "flash":
         found.append("flash computes its probabilities again by itself: selective saves nothing more")
+    if setup.zero and setup.data_parallel == 1:
+        found.append(f"ZeRO {setup.zero} divides over data-parallel GPUs: with one, it changes nothing")
+    if setup.run.sequence_parallel:
+        found.append("sp: sequence parallelism splits norms and residual sums over the tp GPUs, too")
     if setup.pipeline > 1:
         found.append("of the fullest stage; one forward, one backward: stage i of pp has pp - i in flight")
     if OPTIMIZERS[setup.optimizer].source:
@@ -183,4 +189,8 @@ def _shared_notes(report: TrainingReport) -> list[str]:
 
 
 def _own_notes(report: TrainingReport) -> list[str]:
-    return [confession(report.total)] if report.total and report.total.weak else []
+    found = [confession(report.total)] if report.total and report.total.weak else []
+    known = report.given.dtypes() if report.given else ("bf16",)
+    if "bf16" not in known and "fp16" in known:
+        found.append("no bf16 unit: fp16, as many bytes, stands in for it, and needs its loss scaled")
+    return found

@@ -15,6 +15,8 @@ from memwall.memory.question import DEFAULT_BLOCK, Question, stored_as
 from memwall.memory.sequences import POLICIES, Pool, Waste, is_latent, waste
 from memwall.models.load import load as load_model
 from memwall.models.model import Model
+from memwall.models.step.sides import source_default
+from memwall.models.step.sides import source_tokens as read_by_encoder
 from memwall.models.storage import PLAIN
 from memwall.reports.case import DEFAULT_GPU, device_of
 from memwall.units import parse_size
@@ -146,7 +148,7 @@ def capacity(
     reserve: str | float | None = None,
     weights: str | None = None,
     chunk: int = TOKENS_A_PASS,
-    source_tokens: int = 0,
+    source_tokens: int | None = None,
     changes: Mapping[str, str | float] | None = None,
     defaults: tuple[str, ...] = (),
 ) -> CapacityReport:
@@ -169,7 +171,8 @@ def capacity(
         reserve: kept free: "1.5GiB", or a number of GiB; by default the activation estimate.
         weights: weights of each GPU, where an engine has reported them.
         chunk: new tokens in a pass, for the activation estimate.
-        source_tokens: what an encoder has read for each sequence, which cross-attention keeps.
+        source_tokens: what an encoder has read for each sequence, which cross-attention keeps; by default
+            all that its table has positions for, else as many as `context`.
         changes: what-ifs on the device.
         defaults: what the caller assumed on the user's behalf, for the report.
 
@@ -186,9 +189,11 @@ def capacity(
         )
     if policy not in POLICIES:
         raise UsageError(f"no policy '{shown(policy)}'", f"One of: {', '.join(POLICIES)}")
+    length = context or loaded.context or DEFAULT_CONTEXT
+    encoded = read_by_encoder(loaded, source_tokens, length)
     question = Question(
         loaded,
-        context or loaded.context or DEFAULT_CONTEXT,
+        length,
         batch or 1,
         tp,
         stored_as(dtype, weight_dtype, device),
@@ -201,9 +206,9 @@ def capacity(
         _size(reserve, "--reserve"),
         _size(weights, "--weights", 1),
         chunk,
-        source_tokens,
+        encoded,
     )
-    report = solve(question, device, defaults)
+    report = solve(question, device, (*defaults, *source_default(source_tokens, encoded)))
     return report if context else _at_its_own_length(report)
 
 
@@ -233,6 +238,8 @@ def _at_its_own_length(report: CapacityReport) -> CapacityReport:
     which = f"context {question.context}"
     if question.context != (question.model.context or DEFAULT_CONTEXT):
         which += ", the longest that fits"
+    elif not report.fits:
+        which += ", though no length fits"
     return report._replace(question=question, defaults=(*report.defaults, which))
 
 

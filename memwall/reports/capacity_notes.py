@@ -68,15 +68,12 @@ def _of_the_reserve(report: CapacityReport) -> list[str]:
         return []
     return [
         f"reserve = {question.chunk:,} tokens x 2 B x (2 hidden + widest module) + 256 x vocabulary x 6 B of "
-        "logits; the CUDA context, NCCL and graphs take 0.3 GiB and more besides: state them with --reserve"
+        "logits: engines fill a pass with the prompts of many requests, however short each (--chunk); a "
+        "module is the attention or MLP of a layer, and what is between its matrices; the CUDA context, NCCL "
+        "and graphs take 0.3 GiB and more besides: state them with --reserve"
     ]
 
 
 def _of_what_is_left_out(report: CapacityReport) -> list[str]:
-    model, question = report.model, report.question
-    found = []
-    if model.encoder and model.decodes and not question.source_tokens:
-        found.append("not counted: the encoder's tokens, which cross-attention keeps; give --source-tokens")
-    if not model.decodes:
-        found.append(f"{model.name} does not generate: it keeps no cache")
-    return found
+    model = report.model
+    return [] if model.decodes else [f"{model.name} does not generate: it keeps no cache"]

@@ -158,7 +158,7 @@ def cost(
     given = {**formats, "phase": "prefill", "seq": prompt or context, "batch": replicas}
     prefill = step(decode.model, gpu=decode.device, **given)
     prices = Prices(price, utilisation, watts, requests_per_s, output_tokens)
-    return CostReport(decode, prefill, prices, _power(decode.device, watts), defaults)
+    return CostReport(decode, prefill, prices, _power(decode.device, watts), decode.defaults)
 
 
 def _check(price: float, utilisation: float, rate: float | None, output_tokens: int | None) -> None:

@@ -11,6 +11,7 @@ from functools import lru_cache, partial
 from typing import NamedTuple
 
 from memwall.bound import bound
+from memwall.errors import UsageError
 from memwall.hardware import Device
 from memwall.memory.activations import SAMPLED_SEQUENCES, TOKENS_A_PASS, activation_bytes
 from memwall.memory.budget import total_memory
@@ -18,12 +19,14 @@ from memwall.models.model import Model, Storage
 from memwall.models.passes import Tokens
 from memwall.models.step.launch import Setting
 from memwall.models.step.whole import kernels
+from memwall.models.storage import storage_of
 from memwall.parallel.layout import Layout
 from memwall.parallel.memory import cache_on_a_gpu, weights_on_a_gpu
 from memwall.parallel.shard import shard
 from memwall.program import kernel_work
+from memwall.reports.case import Formats
 from memwall.reports.step_layout import Spread, exchanged, part_of
-from memwall.reports.step_setting import fastest
+from memwall.reports.step_setting import computed_in, fastest, setting_of
 
 BASIS = "kernels at their bounds, one after the other, and exchanges as estimated"
 
@@ -36,6 +39,28 @@ class Subject(NamedTuple):
     storage: Storage
     setting: Setting
     """Its formats; tokens are set pass by pass."""
+
+
+def subject(
+    model: Model,
+    device: Device,
+    dtype: str | None = None,
+    weight_dtype: str | None = None,
+    kv_dtype: str | None = None,
+) -> tuple[Subject, Formats]:
+    """A model on a device in the formats asked for; without any, as its checkpoint computes.
+
+    Raises:
+        UsageError: it generates nothing, or has an encoder that must read first.
+        NotAvailable: the device has no such engine.
+    """
+    if not model.decodes or model.encoder:
+        raise UsageError(f"{model.title} is not a decoder: this is for those", "Try memwall step")
+    computed = dtype or computed_in(model, device, weight_dtype)
+    formats = Formats.named(computed, weight_dtype, kv_dtype)
+    storage = storage_of(model, formats.weight or (formats.dtype if dtype else None))
+    setting = setting_of(device, formats, storage, Tokens(1, 1, 1), "decode")
+    return Subject(model, device, storage, setting), formats
 
 
 class PassTime(NamedTuple):

@@ -11,6 +11,7 @@ from memwall.dtypes import find
 from memwall.hardware import Device
 from memwall.memory.budget import shared_sizes
 from memwall.memory.question import Question
+from memwall.models.storage import storage_of
 from memwall.reports.capacity import CapacityReport, solve
 from memwall.units import to_si
 
@@ -53,7 +54,8 @@ def _narrower_cache(report: CapacityReport) -> list[Lever]:
 
 def _narrower_weights(report: CapacityReport) -> list[Lever]:
     now = report.question
-    formats = [name for name in NARROWER_WEIGHTS if name != now.weight_dtype]
+    bits = storage_of(now.model, now.weight_dtype).linear.bits
+    formats = [name for name in NARROWER_WEIGHTS if find(name).bits < bits]
     return [_asked(report, now._replace(weight_dtype=name), "weights", f"{name} weights") for name in formats]
 
 

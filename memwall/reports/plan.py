@@ -18,11 +18,9 @@ from memwall.models.load import load as load_model
 from memwall.models.mlps import Experts
 from memwall.models.model import Model
 from memwall.models.passes import Tokens
-from memwall.models.storage import storage_of
 from memwall.parallel.layout import Layout, faults
-from memwall.reports.case import DEFAULT_DTYPE, DEFAULT_GPU, Formats, device_of
-from memwall.reports.expected import Passes, Subject
-from memwall.reports.step_setting import setting_of
+from memwall.reports.case import DEFAULT_GPU, Formats, device_of
+from memwall.reports.expected import Passes, subject
 from memwall.units import format_bytes, format_seconds
 
 LARGEST_BATCH = 4096
@@ -125,15 +123,12 @@ def plan(
     """
     device = device_of(gpu, changes)
     loaded = load_model(model) if isinstance(model, str) else model
-    if not loaded.decodes or loaded.encoder:
-        raise UsageError(f"{loaded.title} is not a decoder: plans are for those", "Try memwall step")
     if prompt is not None and prompt > context:
         raise UsageError(f"a prompt of {prompt} tokens is longer than the context", f"Try --context {prompt}")
-    formats = Formats.named(dtype or DEFAULT_DTYPE, weight_dtype, kv_dtype)
-    storage = storage_of(loaded, formats.weight or (formats.dtype if dtype else None))
+    served, formats = subject(loaded, device, dtype, weight_dtype, kv_dtype)
+    defaults = defaults if dtype else (*defaults, f"dtype {formats.dtype}")
     targets = Targets(context, prompt or context, ttft_s, tpot_s)
-    setting = setting_of(device, formats, storage, Tokens(1, 1, context), "decode")
-    passes = Passes(Subject(loaded, device, storage, setting))
+    passes = Passes(served)
     searches = [Search(passes, layout, targets, batch) for layout in layouts(loaded, gpus)]
     found = [search.best() for search in searches]
     ranked = sorted(found, key=lambda each: (not each.meets, -each.tokens_per_s, each.layout))

@@ -11,10 +11,12 @@ from memwall.dtypes import find
 from memwall.errors import NotAvailable
 from memwall.hardware import Device
 from memwall.memory.question import Question
-from memwall.memory.streams import streamed_cache_bytes, streamed_weight_bytes
+from memwall.memory.streams import streamed_cache_bytes, streamed_items, streamed_weight_bytes
 from memwall.models.load import load as load_model
 from memwall.models.model import Model, Storage
 from memwall.models.parameters import count
+from memwall.models.step.sides import source_default
+from memwall.models.step.sides import source_tokens as read_by_encoder
 from memwall.models.storage import PLAIN, storage_of, weight_bytes
 from memwall.program import Work
 from memwall.reports.capacity import DEFAULT_CONTEXT, CapacityReport, solve
@@ -46,7 +48,7 @@ class Row(NamedTuple):
     @property
     def native(self) -> bool:
         """Whether the device computes in the format itself."""
-        return self.engine == self.storage.linear.engine
+        return self.engine is not None and self.engine in (self.storage.linear.engine, self.storage.compute)
 
 
 class QuantReport(NamedTuple):
@@ -76,6 +78,7 @@ def quant(
     batch: int = 1,
     tp: int = 1,
     kv_dtype: str | None = None,
+    source_tokens: int | None = None,
     changes: Mapping[str, str | float] | None = None,
     defaults: tuple[str, ...] = (),
 ) -> QuantReport:
@@ -90,6 +93,8 @@ def quant(
         batch: sequences.
         tp: GPUs that share the model; what they send each other is not counted.
         kv_dtype: the cache's format.
+        source_tokens: what an encoder has read for each sequence; by default all that its table has
+            positions for, else as many as `context`.
         changes: what-ifs on the device.
         defaults: what the caller assumed on the user's behalf, for the report.
 
@@ -103,9 +108,10 @@ def quant(
         raise NotAvailable(f"{loaded.name} does not generate, token by token", "See memwall capacity")
     if context is None:
         defaults = (*defaults, f"context {DEFAULT_CONTEXT}")
-    question = Question(
-        loaded, context or DEFAULT_CONTEXT, batch, tp, kv_dtype=find(kv_dtype or PLAIN.name).name
-    )
+    length, kv = context or DEFAULT_CONTEXT, find(kv_dtype or PLAIN.name).name
+    encoded = read_by_encoder(loaded, source_tokens, length)
+    defaults = (*defaults, *source_default(source_tokens, encoded))
+    question = Question(loaded, length, batch, tp, kv_dtype=kv, source_tokens=encoded)
     names = {name: storage_of(loaded, name) for name in FORMATS}
     own = {OWN: loaded.storage} if loaded.storage else {}
     rows = {name: _row(question, name, storage, device) for name, storage in {**own, **names}.items()}
@@ -119,9 +125,10 @@ def _row(question: Question, name: str, storage: Storage, device: Device) -> Row
     stored = weight_bytes(model, None, tp).total if name == OWN else counted
     bare = storage._replace(linear=storage.linear._replace(scale_bits=0))
     streamed = streamed_weight_bytes(model, storage, question.batch, tp)
-    each = streamed_cache_bytes(model, question.context, find(question.kv_dtype), tp)
-    engine = _engine(storage, device)
-    flops = 2 * count(model).active * question.batch / tp
+    kv = find(question.kv_dtype)
+    each = streamed_cache_bytes(model, question.context, kv, tp, question.source_tokens)
+    engine = _engine(storage.compute if name == OWN else storage.linear.engine, device)
+    flops = 2 * sum(item.active_parameters for item in streamed_items(model)) * question.batch / tp
     work = Work(streamed + question.batch * each, 0, {engine: flops} if engine else {}, 0, 0)
     return Row(
         storage,
@@ -135,9 +142,9 @@ def _row(question: Question, name: str, storage: Storage, device: Device) -> Row
     )
 
 
-def _engine(storage: Storage, device: Device) -> str | None:
+def _engine(own: str | None, device: Device) -> str | None:
     """The format itself where the device computes in it, else 16 bits, else none that is known."""
-    for engine in (storage.linear.engine, *SIXTEEN_BITS):
+    for engine in (own, *SIXTEEN_BITS):
         if engine is not None:
             with suppress(NotAvailable):
                 device.peak(engine)

@@ -19,18 +19,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from memwall.errors import UsageError
 from memwall.hardware import Device
 from memwall.maths import ceil_div
 from memwall.models.load import load as load_model
 from memwall.models.model import Model
 from memwall.models.passes import Tokens
-from memwall.models.storage import storage_of
 from memwall.parallel.layout import Layout
-from memwall.reports.case import DEFAULT_DTYPE, DEFAULT_GPU, Formats, device_of
-from memwall.reports.expected import Passes, Subject
+from memwall.reports.case import DEFAULT_GPU, Formats, device_of
+from memwall.reports.expected import Passes, subject
 from memwall.reports.step_layout import layout_of
-from memwall.reports.step_setting import setting_of
 
 CHUNK = 8192
 """Tokens of prompts that engines read in a pass by default."""
@@ -142,13 +139,10 @@ def serve(
     """
     device = device_of(gpu, changes)
     loaded = load_model(model) if isinstance(model, str) else model
-    if not loaded.decodes or loaded.encoder:
-        raise UsageError(f"{loaded.title} is not a decoder: serving is for those", "Try memwall step")
     layout = layout_of(loaded, degrees)
-    formats = Formats.named(dtype or DEFAULT_DTYPE, weight_dtype, kv_dtype)
-    storage = storage_of(loaded, formats.weight or (formats.dtype if dtype else None))
-    setting = setting_of(device, formats, storage, Tokens(1, 1, isl), "decode")
-    passes = Passes(Subject(loaded, device, storage, setting))
+    served, formats = subject(loaded, device, dtype, weight_dtype, kv_dtype)
+    defaults = defaults if dtype else (*defaults, f"dtype {formats.dtype}")
+    passes = Passes(served)
     together = max(1, min(ceil_div(users, layout.dp), CHUNK // isl))
     replicas = layout.dp
 

@@ -7,7 +7,12 @@ from functools import partial
 from typing import Any
 
 from memwall.bound import Bound
+from memwall.dtypes import find
 from memwall.hardware import Device
+from memwall.memory.question import Question
+from memwall.models.storage import storage_of, weight_bytes
+from memwall.reports.capacity import CapacityReport, solve
+from memwall.reports.levers import NARROWER_WEIGHTS
 from memwall.reports.step import StepReport, step
 from memwall.reports.steps import Step, faster, narrower
 from memwall.units import format_bytes, significant
@@ -17,8 +22,8 @@ MOST = 16_384
 
 
 def next_steps(report: StepReport) -> tuple[Step, ...]:
-    """Fusion, narrower formats and a larger batch, as far as they gain."""
-    makers = (_fusion, _weights, _cache, _batch)
+    """What makes it fit; fusion, narrower formats and a larger batch, as far as they gain."""
+    makers = (_fit, _fusion, _weights, _cache, _batch)
     return tuple(made for make in makers for made in make(report))
 
 
@@ -30,13 +35,43 @@ def _bound_with(report: StepReport, **changes: Any) -> Callable[[Device], Bound]
     return lambda _: _again(report, **changes).whole
 
 
+def _fit(report: StepReport) -> Iterator[Step]:
+    """Weights narrow enough for one GPU, and how many GPUs hold it as it is."""
+    if report.fits is not False:
+        return
+    formats = []
+    for name in NARROWER_WEIGHTS:
+        narrower = find(name).bits < report.storage.linear.bits
+        needed = (
+            weight_bytes(report.model, storage_of(report.model, name)).total + report.resident_cache_bytes
+        )
+        if narrower and needed <= (report.capacity_bytes or 0):
+            formats.append(f"{name} ({format_bytes(needed)})")
+    ways = [f"--weight-dtype {', '.join(formats)}"] if formats else []
+    fewest = _shared(report).fewest_gpus
+    if fewest:
+        model, gpu = report.model.name, report.device.name
+        ways.append(f"{fewest} GPUs share it: memwall capacity --model {model} --gpu {gpu} --tp {fewest}")
+    yield Step("fit", "; ".join(ways) or "no format, and no number of GPUs up to 64, holds it")
+
+
+def _shared(report: StepReport) -> CapacityReport:
+    """The same weights and caches, as capacity has them."""
+    weights = report.asked["weight_dtype"] or report.asked["dtype"]
+    question = Question(
+        report.model, report.length, report.tokens.batch, 1, weights, report.setting.plain.kv.name,
+        source_tokens=report.source,
+    )  # fmt: skip
+    return solve(question, report.device)
+
+
 def _fusion(report: StepReport) -> Iterator[Step]:
     if report.setting.impl == "standard":
         then = _again(report, impl="flash").whole
         found = faster("fusion", "flash attention keeps S and P on chip", report.whole, then)
         yield from [found] if found else []
     if report.setting.eager:
-        then = _again(report, eager=False).whole
+        then = _again(report, eager=False, merged=False).whole
         found = faster("fusion", "elementwise steps in the kernels beside them", report.whole, then)
         yield from [found] if found else []
 

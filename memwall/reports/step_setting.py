@@ -12,9 +12,10 @@ from memwall.hardware import Device
 from memwall.models.model import Model, Storage
 from memwall.models.passes import Tokens, forms
 from memwall.models.step.launch import Launch, Setting
+from memwall.models.step.sides import source_tokens
 from memwall.models.step.whole import kernels
 from memwall.program import Work, kernel_work
-from memwall.reports.case import Formats
+from memwall.reports.case import DEFAULT_DTYPE, Formats
 
 PHASES = ("prefill", "decode")
 
@@ -43,7 +44,12 @@ def phase_of(model: Model, phase: str | None, seq: int | None, context: int | No
 
 
 def tokens_of(
-    model: Model, phase: str, batch: int, seq: int | None, context: int | None
+    model: Model,
+    phase: str,
+    batch: int,
+    seq: int | None,
+    context: int | None,
+    encoded: int | None = None,
 ) -> tuple[Tokens, int]:
     """The pass's tokens, and those that the encoder has read.
 
@@ -55,13 +61,19 @@ def tokens_of(
             raise UsageError(
                 "decode needs --context: tokens in the cache, the new one counted", "Try --context 4096"
             )
-        if seq is not None and not model.encoder:
+        if seq is not None:
             raise UsageError(
-                "a step of decoding adds one token a sequence: --seq is a prompt's", "Leave out --seq"
+                "a step of decoding adds one token a sequence: --seq is a prompt's",
+                f"What an encoder has read is --source-tokens {seq}" if model.encoder else "Leave out --seq",
             )
-        return Tokens(batch, 1, context), (seq or context) if model.encoder else 0
+        return Tokens(batch, 1, context), source_tokens(model, encoded, context)
     if seq is None:
         raise UsageError("prefill needs --seq: tokens of the prompt", "Try --seq 8192")
+    if encoded:
+        raise UsageError(
+            "--source-tokens is of decoding: in a prefill --seq is what an encoder reads",
+            f"Try --seq {encoded}" if model.encoder else "Leave it out",
+        )
     if context is not None and (context < seq or not model.decodes or model.encoder):
         raise UsageError(
             f"--context {context}: in a prefill it counts a cached prefix and the {seq} new tokens",
@@ -70,10 +82,20 @@ def tokens_of(
     return Tokens(batch, seq, context or seq), seq if model.encoder else 0
 
 
+def computed_in(model: Model, device: Device, weight_dtype: str | None) -> str:
+    """The format that linear layers compute in unless another is asked for.
+
+    A checkpoint whose activations are quantised with its weights computes in that format where the
+    device has it; others, and weights in a format asked for, are widened to 16 bits.
+    """
+    own = model.storage.compute if model.storage and weight_dtype is None else None
+    return own if own is not None and own in device.dtypes() else DEFAULT_DTYPE
+
+
 def setting_of(device: Device, formats: Formats, storage: Storage, tokens: Tokens, phase: str) -> Setting:
     """The formats: linear layers as asked, all else in 16 bits."""
     sixteen = "fp16" if formats.dtype == "fp16" or _only_fp16(device, formats) else "bf16"
-    linear = precision(formats.dtype, storage.linear.name, None, sixteen)
+    linear = precision(formats.dtype, None, None, sixteen)._replace(weight=storage.linear)
     return Setting(
         tokens, linear, precision(sixteen, None, formats.kv, None), storage, prefill=phase == "prefill"
     )

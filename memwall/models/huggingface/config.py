@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
 from typing import Any
 
-from memwall.errors import FileError, NotAvailable, nearest, shown
+from memwall.errors import FileError, NotAvailable, shown
 from memwall.units import LARGEST_COUNT
 
 # The same dimension has other names in older classes; the first that is there counts.
@@ -191,7 +192,7 @@ class Config:
         return any(self.data.get(name) is not None for name in (key, *SPELLINGS.get(key, ())))
 
     def _missing(self, key: str) -> FileError:
-        near = nearest(key, self.unread(), limit=1)
+        near = get_close_matches(key, self.unread(), n=1, cutoff=0.8)
         hint = f"Is '{near[0]}' meant to be it?" if near else f'Add it: "{key}": ...'
         return self.file.wrong((*self.path, key), "is missing", hint)
 

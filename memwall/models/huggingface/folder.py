@@ -16,6 +16,11 @@ def config_path(name: str) -> str | None:
     """
     if os.path.isdir(name):
         return _in_folder(name)
+    if name.endswith(".safetensors"):
+        raise FileError(
+            f"{shown(name, 120)}: weights alone do not say what a model is made of",
+            f"Name the folder with their config.json: {shown(os.path.dirname(name) or '.', 80)}",
+        )
     if not name.endswith(".json"):
         if name.startswith((os.sep, ".", "~")) and not os.path.exists(name):
             raise FileError(f"{shown(name, 120)}: no such file or folder", "Name a config.json or its folder")

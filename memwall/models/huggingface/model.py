@@ -13,6 +13,7 @@ from memwall.models.huggingface import keys, quantisation, safetensors
 from memwall.models.huggingface.config import Config, ConfigFile
 from memwall.models.huggingface.defaults import defaults_of
 from memwall.models.huggingface.families import find
+from memwall.models.huggingface.families import known as known_families
 from memwall.models.model import UNREAD, Model
 from memwall.units import MEBI
 
@@ -62,7 +63,11 @@ def _understood(c: Config) -> Model:
 
 
 def _parsed(path: str) -> Config:
-    text = read_file(path).text
+    if not os.path.exists(path):
+        raise FileError(
+            f"{shown(path, 120)}: no such file", "Name a config.json, or the folder that holds one"
+        )
+    text = read_file(path).text.removeprefix("\ufeff")
     if len(text) > MEBI:
         raise FileError(f"{shown(path, 120)}: larger than 1 MiB", "A config.json is a few kilobytes long")
     file = ConfigFile(path, text)
@@ -95,7 +100,9 @@ def _unique(pairs: list[tuple[str, Any]], file: ConfigFile) -> dict[str, Any]:
 
 def _built(c: Config) -> Model:
     kind = c.get("model_type")
-    if not isinstance(kind, str) or not kind:
+    if kind is not None and not isinstance(kind, str):
+        raise c.wrong("model_type", f"must be a word, not {shown(repr(kind))}", 'Such as "llama"')
+    if not kind:
         if "_class_name" in c.data:
             kind = shown(c.data["_class_name"])
             raise NotAvailable(
@@ -123,10 +130,25 @@ def _check_spelling(c: Config) -> None:
 def _limits(c: Config, model: Model) -> list[str]:
     """What the numbers leave out."""
     notes = [] if model.decodes else ["encoder only: no KV cache, no decode phase"]
+    dtypes = (each.get(key) for each in (c, *c.inners) for key in ("torch_dtype", "dtype"))
+    wide = next((dtype for dtype in dtypes if dtype not in (None, "bfloat16", "float16")), None)
+    if wide:
+        notes.append(f"torch_dtype {shown(wide)}: what is not quantised is counted in 16 bits all the same")
+    notes += _other_architecture(c)
     extra = next((each.get("num_nextn_predict_layers") for each in (c, *c.inners)), None)
     if extra:
         notes.append(f"num_nextn_predict_layers {extra}: the multi-token-prediction module is not counted")
     return notes
+
+
+def _other_architecture(c: Config) -> list[str]:
+    """Where `architectures` names a family that is known and is not that of model_type."""
+    kind, named = str(c.get("model_type")), str((c.get("architectures") or [""])[0])
+    family = named.partition("For")[0].lower()
+    others = {known.replace("_", ""): known for known in known_families()}
+    if family not in others or find(others[family]) is find(kind):
+        return []
+    return [f"architectures names {shown(named)}, model_type {kind}: read as {kind}"]
 
 
 def _notes(c: Config) -> list[str]:

@@ -98,17 +98,17 @@ def _fp8(q: Config) -> Quantisation:
     skipped = _names(q, "modules_to_not_convert", "ignored_layers")
     q.get("fmt"), q.get("activation_scheme"), q.get("scale_fmt"), q.get("activation_block_size")
     if not square:
-        return Quantisation(Storage("fp8, a scale a tensor", find("fp8")), skipped)
+        return Quantisation(Storage("fp8, a scale a tensor", find("fp8"), compute="fp8"), skipped)
     rows, cols = int(square[0]), int(square[1])
     dtype = Dtype(f"fp8-{rows}x{cols}", 8, None, 32, cols, rows)
     scheme = f"fp8 linear layers, a 32-bit scale per {rows}x{cols}, 16 bits elsewhere"
-    return Quantisation(Storage(scheme, dtype), skipped)
+    return Quantisation(Storage(scheme, dtype, compute="fp8"), skipped)
 
 
 def _mxfp4(q: Config) -> Quantisation:
-    return Quantisation(
-        Storage("mxfp4 experts, 16 bits elsewhere", find("mxfp4")), _names(q, "modules_to_not_convert")
-    )
+    """gpt-oss's: the experts alone."""
+    skipped = (*_names(q, "modules_to_not_convert"), r"re:(?!.*\.mlp\.experts\.)")
+    return Quantisation(Storage("mxfp4 experts, 16 bits elsewhere", find("mxfp4")), skipped)
 
 
 def _grouped(bits: int, group: int, zeros: bool, method: str, head: bool = False) -> Storage:
@@ -120,9 +120,17 @@ def _grouped(bits: int, group: int, zeros: bool, method: str, head: bool = False
     return Storage(scheme, Dtype(f"int{bits}-g{group}", bits, None, scale, block), head)
 
 
+def _group_size(q: Config, key: str) -> int:
+    """Elements that share a scale; -1 for a whole row."""
+    size: int = q.whole(key, 128, least=-1)
+    if size == 0:
+        raise q.wrong(key, "must be -1 for a row, or at least 1, not 0")
+    return size
+
+
 def _gptq(q: Config) -> Quantisation:
     """GPTQ stores zero points even where they are symmetric, and a group's index (4 bytes) for each input."""
-    bits, group = q.whole("bits"), q.whole("group_size", 128, least=-1)
+    bits, group = q.whole("bits", least=2, most=8), _group_size(q, "group_size")
     for key in (
         "desc_act",
         "sym",
@@ -140,8 +148,8 @@ def _gptq(q: Config) -> Quantisation:
 
 
 def _awq(q: Config) -> Quantisation:
-    bits = q.whole("bits", None) or q.whole("w_bit", 4)
-    group = q.whole("group_size", None, least=-1) or q.whole("q_group_size", 128, least=-1)
+    bits = q.whole("bits" if q.has("bits") else "w_bit", 4, least=2, most=8)
+    group = _group_size(q, "group_size" if q.has("group_size") else "q_group_size")
     zeros = q.flag("zero_point", True)
     q.get("version"), q.get("backend"), q.get("do_fuse")
     return Quantisation(_grouped(bits, group, zeros, "AWQ"), _names(q, "modules_to_not_convert"))
@@ -152,7 +160,10 @@ def _bitsandbytes(q: Config) -> Quantisation:
     skipped = _names(q, "llm_int8_skip_modules")
     for key in list(q.data):
         q.get(key)
-    if q.flag("load_in_8bit") or q.flag("_load_in_8bit"):
+    eight, four = (q.flag(f"load_in_{n}bit") or q.flag(f"_load_in_{n}bit") for n in (8, 4))
+    if eight and four:
+        raise q.wrong("load_in_4bit", "and load_in_8bit contradict each other", "Leave one of them out")
+    if eight:
         dtype = Dtype("int8-row", 8, None, 32, _WHOLE_ROW)
         return Quantisation(Storage("bitsandbytes: int8, a 32-bit scale a row", dtype), skipped)
     double = q.flag("bnb_4bit_use_double_quant")
@@ -177,9 +188,10 @@ def _modelopt(q: Config) -> Quantisation:
     ):
         inner.get(key), q.get(key)
     if "NVFP4" in algorithm:
-        return Quantisation(Storage("nvfp4 linear layers, 16 bits elsewhere", find("nvfp4")), skipped)
+        scheme = "nvfp4 linear layers, 16 bits elsewhere"
+        return Quantisation(Storage(scheme, find("nvfp4"), compute="nvfp4"), skipped)
     if "FP8" in algorithm:
-        return Quantisation(Storage("fp8, a scale a tensor", find("fp8")), skipped)
+        return Quantisation(Storage("fp8, a scale a tensor", find("fp8"), compute="fp8"), skipped)
     raise q.wrong("quant_algo", f"'{algorithm}' is not known here", "Known: NVFP4, FP8")
 
 
@@ -191,10 +203,19 @@ def _compressed(q: Config) -> Quantisation:
     groups = q.get("config_groups") or {}
     first: Any = next(iter(groups.values()), None) if isinstance(groups, Mapping) else None
     weights = first.get("weights") if isinstance(first, Mapping) else None
-    if not isinstance(weights, Mapping) or not isinstance(weights.get("num_bits"), int):
-        raise q.wrong("config_groups", "must say weights.num_bits of a group")
+    if not isinstance(weights, Mapping) or weights.get("num_bits") not in range(2, 17):
+        raise q.wrong("config_groups", "must say weights.num_bits of a group, from 2 to 16")
     skipped = tuple(name for name in _names(q, "ignore") if name != "lm_head")
-    return Quantisation(_compressed_storage(weights), skipped)
+    storage = _compressed_storage(weights)._replace(compute=_computed(first.get("input_activations")))
+    return Quantisation(storage, skipped)
+
+
+def _computed(activations: Any) -> str | None:
+    """The format of products whose activations are quantised, too; None where they are not."""
+    if not isinstance(activations, Mapping):
+        return None
+    kind = f"{activations.get('type', 'int')}{activations.get('num_bits')}"
+    return {"float8": "fp8", "int8": "int8", "float4": "nvfp4"}.get(kind)
 
 
 def _compressed_storage(weights: Mapping[str, Any]) -> Storage:

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Mapping
 from typing import Any
 
 from memwall.errors import FileError, shown
 from memwall.models.model import Model
+from memwall.models.parameters import count
 from memwall.models.storage import weight_bytes
 from memwall.units import MEBI
 
@@ -33,12 +35,19 @@ def beside(model: Model, folder: str) -> Model:
     if total is None:
         return model
     counted = weight_bytes(model).total
+    least = count(model).total // 8
+    if total < least:
+        raise FileError(
+            f"{shown(folder or '.', 120)}: the weights' files hold {total:,} B, less than a bit a parameter",
+            "Is the download whole? Copy the missing files, or move these away",
+        )
     notes = [f"the weights' files hold {total:,} B"]
     if total > counted:
         more = f"{total - counted:,} B more than is counted: wider formats, or modules that decoding skips"
         notes = [f"{notes[0]}, {more}"]
     elif total < counted:
-        notes = [f"{notes[0]}, {counted - total:,} B less than the formula: the files' size is taken"]
+        less = f"{counted - total:,} B less than the formula: what is in memory is taken from the files"
+        notes = [f"{notes[0]}, {less}"]
     return model._replace(checkpoint_bytes=total, notes=(*model.notes, *notes))
 
 
@@ -55,7 +64,20 @@ def checkpoint_bytes(folder: str) -> int | None:
         names = sorted(name for name in os.listdir(folder) if name.endswith(".safetensors"))
     except OSError:
         return None
+    _check_shards(names, folder)
     return sum(file_bytes(os.path.join(folder, name)) for name in names) if names else None
+
+
+def _check_shards(names: list[str], folder: str) -> None:
+    """Files that say how many they are must be so many: model-00001-of-00004.safetensors."""
+    for name in names:
+        total = re.search(r"-of-(\d+)\.safetensors$", name)
+        there = [other for other in names if total and other.endswith(total[0])]
+        if total and len(there) < int(total[1]):
+            raise FileError(
+                f"{shown(os.path.join(folder, name), 120)}: {len(there)} of {int(total[1])} shards are there",
+                "Copy the others beside it, or their index, or move these away",
+            )
 
 
 def file_bytes(path: str) -> int:

@@ -28,10 +28,10 @@ def crossed(kind: GroupedAttention, weights: Sequence[Weight], setting: Setting)
     """Attention to the encoder's tokens; their K and V are made once, in the prefill, and kept."""
     s, area = setting, "cross"
     target = [w for w in weights if not w.name.startswith(("k_proj", "v_proj"))]
-    launches = linear(area, "qkv", target, s)
+    launches = linear(area, "q", _of_product("q", target), s)
     if s.prefill:
         encoded = [w for w in weights if w.name.startswith(("k_proj", "v_proj"))]
-        made = linear(area, "qkv", encoded, s, rows=s.tokens.batch * s.source)
+        made = linear(area, "kv", _of_product("kv", encoded), s, rows=s.tokens.batch * s.source)
         launches += [_kept(launch, s) for launch in made]
     tokens = Tokens(s.tokens.batch, s.tokens.seq_q, s.source)
     program = attention(
@@ -48,6 +48,11 @@ def crossed(kind: GroupedAttention, weights: Sequence[Weight], setting: Setting)
     norms = parameters([w for w in weights if w.name.startswith(("q_norm", "k_norm"))], s)
     core = reading(launched(f"{area}.attention", "attention", program), *norms)
     return [*launches, *narrowed(core, s), *linear(area, "output", weights, s)]
+
+
+def _of_product(name: str, weights: Sequence[Weight]) -> list[Weight]:
+    """The weights, those of QKV in a product of that name: queries here read another input than K and V."""
+    return [w._replace(kernel=name) if w.gemm == "qkv" else w for w in weights]
 
 
 def _kept(launch: Launch, setting: Setting) -> Launch:

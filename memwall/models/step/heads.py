@@ -29,7 +29,15 @@ def grouped_heads(
         steps += ready
         if s.causal:
             steps += _cache_writes(ready[-1].writes[0] if ready else k, v, kind, s)
-    return _one_or_all(f"{area}.rope+kv", steps, s, kind.head_dim)
+    return _one_or_all(f"{area}.{_done(steps)}", steps, s, kind.head_dim)
+
+
+def _done(steps: Sequence[Kernel]) -> str:
+    """What the steps are for: rope+kv; kv alone where positions turn nothing, rope alone without a cache."""
+    written = {tensor.name for kernel in steps for tensor in kernel.writes}
+    turned = not written.isdisjoint(("Q", "k ready"))
+    kept = any(tensor.role == "cache" for kernel in steps for tensor in kernel.writes)
+    return "+".join(name for name, there in (("rope", turned), ("kv", kept)) if there) or "norm"
 
 
 def latent_heads(

@@ -52,6 +52,8 @@ class Setting(NamedTuple):
     """Whether positions turn Q and K; False where a table of positions is added to the embedding."""
     source: int = 0
     """Tokens of the encoder that cross-attention reads."""
+    widths_differ: bool = False
+    """Whether the model has MLPs of several widths, which their kernels then name."""
     unquantised: frozenset[str] = frozenset()
     """Linear weights that this group keeps at 16 bits."""
     spread: int = 1

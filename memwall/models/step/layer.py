@@ -22,7 +22,8 @@ def layers(group: Layers, model: Model, setting: Setting) -> list[Launch]:
     the others norm the parts' results. Fused, each sum is one kernel with the norm that follows it: the
     first layer's norm has no sum before it, and the last sum has the final norm.
     """
-    s = setting._replace(unquantised=group.unquantised)
+    covered = setting.storage.every  # a format asked for leaves no linear layer out
+    s = setting._replace(unquantised=frozenset() if covered else group.unquantised)
     parts = _parts(group, model, s)
     sums = min(len(parts), max(group.norms, 1))
     joined = 0 if s.eager else min(sums, group.norms)

@@ -16,10 +16,13 @@ from memwall.program import Tensor
 
 
 def perceived(mlp: Mlp, weights: Sequence[Weight], hidden: int, setting: Setting) -> list[Launch]:
-    """All kernels of one MLP."""
+    """All kernels of one MLP; in a model whose MLPs differ in width, each names its own."""
     if isinstance(mlp, Experts):
         return _experts(mlp, weights, hidden, setting)
-    return _dense("mlp", not isinstance(mlp, PlainMlp), mlp.width, setting.rows, weights, setting)
+    launches = _dense("mlp", not isinstance(mlp, PlainMlp), mlp.width, setting.rows, weights, setting)
+    if not setting.widths_differ:
+        return launches
+    return [launch._replace(name=f"{launch.name}, width {mlp.width}") for launch in launches]
 
 
 def _dense(
@@ -30,7 +33,7 @@ def _dense(
         program = silu_mul(rows, width, precision=setting.plain, impl=setting.steps)
         activation = launched(f"{area}.silu*mul", "elementwise", program)
     else:
-        activation = launched(f"{area}.gelu", "elementwise", gelu(rows, width, precision=setting.plain))
+        activation = launched(f"{area}.activation", "elementwise", gelu(rows, width, precision=setting.plain))
     return [
         *linear(area, "gate_up" if gated else "up", weights, setting),
         *narrowed(activation, setting),

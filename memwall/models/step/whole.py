@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from memwall.models.inventory import outer_weights
+from memwall.models.mlps import Experts
 from memwall.models.model import Layers, Model
 from memwall.models.passes import Tokens
 from memwall.models.step.extras import extras, has_rotary
 from memwall.models.step.launch import Launch, Setting, launched, merged
 from memwall.models.step.layer import layers, norm
 from memwall.models.step.linear import parameters, precision_of
+from memwall.models.step.sides import ENCODER, sides
 from memwall.models.weights import Weight
 from memwall.ops.elementwise import copy
 from memwall.ops.gather import gather
@@ -29,32 +31,65 @@ def kernels(model: Model, setting: Setting) -> tuple[Launch, ...]:
         model: the model.
         setting: tokens and formats; `tokens` are the prompt's, or those of the decoder that decodes.
     """
-    s = setting._replace(rotary=has_rotary(model))
+    s = setting._replace(rotary=has_rotary(model), widths_differ=len(_widths(model)) > 1)
+    both = sides(model)
     launches: list[Launch] = []
     if model.encoder and s.prefill:
-        launches += _stack(model, model.encoder, s._replace(causal=False), "encoder.")
+        launches += _stack(model, model.encoder, both.encoder, s._replace(causal=False), ENCODER)
         one = Tokens(s.tokens.batch, 1, 1)
         s = s._replace(tokens=one)
     elif not model.decodes:
         s = s._replace(causal=False)
-    launches += _stack(model, model.layers, s)
-    outer = s._replace(linear=s.plain, unquantised=_matrices(model))  # quantisation covers layers alone
-    launches += extras(
-        "outer", [w for w in model.extras if s.prefill or not w.name.startswith("encoder.")], outer
-    )
+    launches += _stack(model, model.layers, both.decoder, s)
     if model.head:
         launches += _head(model, s)
     return merged(launches)
 
 
-def _matrices(model: Model) -> frozenset[str]:
-    return frozenset(f"{weight.part}.{weight.name}" for weight in model.extras)
+def _widths(model: Model) -> set[int]:
+    """Of MLPs that are no experts."""
+    mlps = (mlp for group in (*model.encoder, *model.layers) for mlp in group.mlps)
+    return {mlp.width for mlp in mlps if not isinstance(mlp, Experts)}
 
 
-def _stack(model: Model, groups: Sequence[Layers], setting: Setting, prefix: str = "") -> list[Launch]:
-    """Embedding, layers and final norm of a decoder, or of an encoder."""
+def _outer(setting: Setting, weights: Sequence[Weight]) -> Setting:
+    """Around the layers: a format asked for covers all matrices, a checkpoint's own the layers alone."""
+    if setting.storage.every:
+        return setting
+    kept = frozenset(f"{weight.part}.{weight.name}" for weight in weights)
+    return setting._replace(linear=setting.plain, unquantised=kept)
+
+
+def _is_added(weight: Weight) -> bool:
+    """Whether it belongs to a token's embedding: tables of positions and the like, convolutions."""
+    return weight.role in ("table", "convolution") or "embed" in weight.name or weight.name.startswith("conv")
+
+
+def _stack(
+    model: Model, groups: Sequence[Layers], around: Sequence[Weight], setting: Setting, prefix: str = ""
+) -> list[Launch]:
+    """Embedding with what is added to it, layers and final norm of a decoder or an encoder, and the rest."""
+    outer = _outer(setting, around)
+    added = [weight for weight in around if _is_added(weight)]
+    launches = _embedding(model, added, outer)
+    launches += _layers(model, groups, setting)
+    launches += extras("outer", [weight for weight in around if weight not in added], outer)
+    return [launch._replace(name=prefix + launch.name) for launch in launches]
+
+
+def _embedding(model: Model, added: Sequence[Weight], setting: Setting) -> list[Launch]:
+    """A row of each token's; an encoder that begins with convolutions has frames instead of tokens."""
+    named = [weight._replace(name=weight.name.removeprefix("embeddings.")) for weight in added]
+    launches = extras("embedded", named, setting)
+    if any(weight.role == "convolution" for weight in added):
+        return launches
     table = gather(setting.rows, model.row, model.vocab_size, precision=setting.plain)
-    launches = launched("embedding", "embedding", table)
+    return [*launched("embedding", "embedding", table), *launches]
+
+
+def _layers(model: Model, groups: Sequence[Layers], setting: Setting) -> list[Launch]:
+    """The layers, and the final norm."""
+    launches: list[Launch] = []
     inner = [launch for group in groups for launch in layers(group, model, setting)]
     if not model.final_norm:
         launches += inner
@@ -63,7 +98,7 @@ def _stack(model: Model, groups: Sequence[Layers], setting: Setting, prefix: str
         launches += [*inner, *norm(model.hidden_size, model.norm_bias, last, "final norm")]
     else:  # the last residual sum has the final norm, and the first layer's stands alone
         launches += [*norm(model.hidden_size, model.norm_bias, setting), *inner]
-    return [launch._replace(name=f"{prefix}{launch.name}") for launch in launches]
+    return launches
 
 
 def _head(model: Model, setting: Setting) -> list[Launch]:

@@ -10,14 +10,10 @@ from memwall.models.model import Layers, Model
 from memwall.models.weights import vector
 
 
-@family("llama", "yi", "mistral", "ministral", "granite", "smollm3", "helium", "baichuan", "minicpm")
+@family("llama", "yi", "mistral", "ministral", "granite", "smollm3", "helium", "baichuan")
 @family("internlm2", "internlm3", "exaone", "iquestcoder", "aquila", "code_llama", "ernie4_5", "xverse")
 def llama(c: Config) -> Model:
-    """The plain form; biases and windows where the file says so. With num_experts, Mixtral's."""
-    if c.has("num_experts"):
-        from memwall.models.huggingface.families.moe import mixtral
-
-        return mixtral(c)
+    """The plain form; biases and windows where the file says so."""
     bias = biased(c) if c.has("attention_bias") else biased(c, "use_bias" if c.has("use_bias") else "bias")
     mlp = gated(c, bias=c.flag("mlp_bias") or c.flag("use_bias"))
     window = windows(c)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from memwall.models.huggingface.config import Config
 from memwall.models.huggingface.families import family
+from memwall.models.huggingface.families.llama import llama
 from memwall.models.huggingface.parts import (
     biased,
     decoder,
@@ -24,6 +25,12 @@ def mixtral(c: Config) -> Model:
     window, bias = windows(c), biased(c)
     mlp = experts(c, c.whole("intermediate_size"))
     return decoder(c, lambda i: Layers(1, grouped(c, window=window[i], **bias), (mlp,)))
+
+
+@family("minicpm")
+def minicpm(c: Config) -> Model:
+    """Llama's plain form, or Mixtral's where it has experts."""
+    return mixtral(c) if c.has("num_experts") else llama(c)
 
 
 @family("grok_1", "grok1")
