@@ -137,18 +137,28 @@ def bound(work: Work, device: Device) -> Bound:
     Raises:
         UnsupportedDtype, NotPublished: the device has no peak for the work's format.
     """
-    terms = [Term("hbm", work.traffic_bytes, device.bandwidth.value, (device.bandwidth,))]
-    terms += _matrix_terms(work, device)
+    terms = terms_of(work, device)
     vector = device.vector_peak
-    if vector:
-        terms.append(Term("vector", work.vector_flops, vector.value, (vector,)))
-    terms += _special_term(work, device, terms)
     unknown = [] if vector or not work.vector_flops else ["vector"]
     if work.special_ops and not (vector and device.special_rate):
         unknown.append("special")
     busy = _merged([term for term in terms if term.amount])
     busy.sort(key=lambda term: term.time_s, reverse=True)
     return Bound(work, device, tuple(busy), tuple(unknown))
+
+
+def terms_of(work: Work, device: Device) -> list[Term]:
+    """What takes time, the main memory first; the work may be of arrays.
+
+    Raises:
+        UnsupportedDtype, NotPublished: the device has no peak for the work's format.
+    """
+    terms = [Term("hbm", work.traffic_bytes, device.bandwidth.value, (device.bandwidth,))]
+    terms += _matrix_terms(work, device)
+    vector = device.vector_peak
+    if vector:
+        terms.append(Term("vector", work.vector_flops, vector.value, (vector,)))
+    return terms + _special_term(work, device, terms)
 
 
 def kernel_bounds(program: Program, device: Device) -> tuple[tuple[str, Bound], ...]:
@@ -175,7 +185,8 @@ def _special_term(work: Work, device: Device, others: list[Term]) -> list[Term]:
         t >= (lanes + c special) / (v + c s)
     """
     vector, special = device.vector_peak, device.special_rate
-    if not (vector and special and work.special_ops):
+    none = isinstance(work.special_ops, int) and work.special_ops == 0
+    if none or not (vector and special):
         return []
     lanes = vector.value * sum(term.time_s for term in others if term.limit == "vector")
     amount = work.special_ops + lanes / EMULATED_EXP_FLOPS

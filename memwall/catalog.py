@@ -279,6 +279,11 @@ def shipped_text(path: str) -> str:
     return _read(shipped(folder), name)
 
 
+def shipped_names(folder: str) -> list[str]:
+    """The shipped YAML files of a folder, without their ending."""
+    return _list(shipped(folder))
+
+
 def _list(folder: Any) -> list[str]:
     try:
         names = os.listdir(folder) if isinstance(folder, str) else [item.name for item in folder.iterdir()]

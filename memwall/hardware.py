@@ -156,7 +156,7 @@ class Device:
         """Special functions (exp, rsqrt ...) a second at maximum clock [1/s]; None if not known."""
         if not (self.data.get("special") and self.units):
             return None
-        clock = self._highest_clock()
+        clock = self.clock
         if clock is None:
             return None
         each = self.constant("special", "exp_per_clock_per_unit", scale=1)
@@ -207,7 +207,7 @@ class Device:
         beyond = group == "vector" or self._boosts
         if not beyond or peak.key in self._assumed:
             return peak
-        highest = self._highest_clock()
+        highest = self.clock
         if highest is None or not self.data[group].get("clock_mhz"):
             return peak._replace(note=NO_CLOCK if self._boosts else "")
         clock = self.constant(group, "clock_mhz")
@@ -223,7 +223,8 @@ class Device:
         """Whether it runs above the clock behind its published peak."""
         return self.data["segment"] in ("consumer", "workstation")
 
-    def _highest_clock(self) -> Constant | None:
+    @cached_property
+    def clock(self) -> Constant | None:
         """The highest clock that is known [Hz]: the driver's maximum, the boost, or that behind a peak."""
         for group, key in _CLOCKS:
             if self.group(group).get(key):

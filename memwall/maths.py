@@ -8,10 +8,15 @@ comes in, never imported here: the scalar path stays free of both.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
 Count: TypeAlias = Any  # an int, a float64 array or a sympy expression
 """A dimension, or a number of elements, bytes or FLOPs."""
+
+
+SHORT = 2000
+"""Elements of an array that is cheap to repeat for every candidate."""
 
 
 def ceil_div(numerator: Count, denominator: Count) -> Count:
@@ -55,6 +60,73 @@ def minimum(left: Count, right: Count) -> Count:
 
         return numpy.minimum(left, right)
     return min(left, right)
+
+
+def maximum(left: Count, right: Count) -> Count:
+    """The larger of two, element by element on arrays."""
+    if _symbolic(left, right):
+        import sympy
+
+        return sympy.Max(left, right)
+    if _array(left, right):
+        import numpy
+
+        return numpy.maximum(left, right)
+    return max(left, right)
+
+
+def where(condition: Any, then: Count, otherwise: Count) -> Count:
+    """`then` where the condition holds, else `otherwise`, element by element on arrays."""
+    if _array(condition):
+        import numpy
+
+        return numpy.where(condition, then, otherwise)
+    return then if condition else otherwise
+
+
+def least(formula: Callable[..., Count], candidates: Sequence[tuple[float, ...]], size: Count) -> Count:
+    """The least value of a formula over its candidates' arguments.
+
+    Args:
+        formula: takes one candidate's numbers, or columns of them.
+        candidates: what to choose from.
+        size: a dimension of the shape; short arrays meet all candidates at once, which is faster.
+
+    >>> least(lambda a, b: a * b, [(2, 3), (1, 4)], 1)
+    4
+    """
+    if _array(size) and size.size <= SHORT:
+        import numpy
+
+        columns = [numpy.array(column, dtype=float)[:, None] for column in zip(*candidates, strict=True)]
+        return formula(*columns).min(axis=0)
+    best = formula(*candidates[0])
+    for candidate in candidates[1:]:
+        best = minimum(best, formula(*candidate))
+    return best
+
+
+def smooth_maximum(left: Count, right: Count, sharpness: float) -> Count:
+    """(left^q + right^q)^(1/q): two limits that hinder each other where they are close.
+
+    Never below the larger, at most 2^(1/q) times it; the plain maximum as q grows.
+
+    >>> round(smooth_maximum(3.0, 4.0, 2), 12), smooth_maximum(0, 5.0, 4)
+    (5.0, 5.0)
+    """
+    large, small = maximum(left, right), minimum(left, right)
+    return large * (1 + (small / large) ** sharpness) ** (1 / sharpness)
+
+
+def log2(n: Count) -> Count:
+    """The logarithm to base 2."""
+    if _array(n):
+        import numpy
+
+        return numpy.log2(n)
+    import math
+
+    return math.log2(n)
 
 
 def triangle(n: Count) -> Count:

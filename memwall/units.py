@@ -11,6 +11,7 @@ import math
 
 from memwall.errors import UsageError, shown
 
+MICRO = 1e-6
 KILO, MEGA, GIGA, TERA = 10**3, 10**6, 10**9, 10**12
 KIBI, MEBI, GIBI, TEBI = 2**10, 2**20, 2**30, 2**40
 

@@ -157,6 +157,10 @@ def test_every_example_in_the_help_runs(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     Path("config.json").write_text(json.dumps(A_CONFIG))  # the user's own, which examples name
+    Path("cases.csv").write_text("op,m,n,k\ngemm,64,64,64\n")
+    Path("cases.jsonl").write_text('{"op": "gemm", "m": 64, "n": 64, "k": 64, "gpu": "h100"}\n')
+    measured = "".join(f"h200,copy,{rows},4096,{5 + rows / 200}\n" for rows in range(100, 9000, 500))
+    Path("measured.csv").write_text(f"gpu,op,rows,cols,time_us\n{measured}")
     text = output(capsys, " ".join([*path, "--help"]))
     for line in re.findall(r"^ +memwall (.*)$", text, re.MULTILINE):
         if line.startswith("verify") and not {"numpy", "--replay"} & set(line.split()):
@@ -253,8 +257,8 @@ def test_json_is_one_document_of_schema_1(name: str, capsys: pytest.CaptureFixtu
 ROOFLINE_KEYS = """
     gpu op shape dtype weight_dtype kv_dtype out_dtype causal impl flops flops_by_engine read_bytes
     written_bytes traffic_bytes arithmetic_intensity ridge_point regime attainable_flops_per_s
-    bound_time_s limited_by terms_s kernels_bound_time_s kernels defaults assumed weak_sources notes
-    advice
+    bound_time_s limited_by terms_s estimate_time_s basis error_p50 error_p90 kernels_bound_time_s kernels
+    defaults assumed weak_sources notes advice
 """
 ATTENTION_KEYS = """
     gpu op model shape dtype kv_dtype causal standard flash traffic_reduction layer_kinds defaults

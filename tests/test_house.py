@@ -29,6 +29,7 @@ FLOORS = [
     },
     {"memwall.ops", "memwall.bound", "memwall.links"},
     {"memwall.collectives", "memwall.nodes"},
+    {"memwall.estimate"},
     {"memwall.models"},
     {"memwall.memory"},
     {"memwall.parallel"},

@@ -15,6 +15,7 @@ from memwall.cli.options import (
     Format,
     causal_option,
     dtype_option,
+    estimate_options,
     gpu_option,
     output_options,
     set_option,
@@ -43,6 +44,7 @@ Examples:
 @click.option("--kv-dtype", type=Format(), help="storage format of K and V")
 @causal_option
 @set_option
+@estimate_options
 @output_options
 def command(gpu: str | None, model: str | None, changes: dict[str, str], **options: Any) -> int:
     """Standard and flash attention side by side, per head, layer and pass."""

@@ -14,6 +14,7 @@ from memwall.cli.options import (
     Format,
     causal_option,
     dtype_option,
+    estimate_options,
     gpu_option,
     output_options,
     set_option,
@@ -49,6 +50,7 @@ An operator's dimensions: memwall op show OP
 @click.option("--flops", type=Amount(), help="FLOPs of any kernel, instead of --op")
 @click.option("--bytes", type=Amount(), help="bytes that it moves")
 @set_option
+@estimate_options
 @output_options
 def command(gpu: str | None, changes: dict[str, str], **options: Any) -> int:
     """What one kernel must cost: FLOPs, bytes, regime and bound time."""

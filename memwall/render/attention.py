@@ -9,6 +9,8 @@ from memwall.errors import Refusal
 from memwall.render.bounds import (
     bound_record,
     compared_notes,
+    estimate_record,
+    estimate_text,
     evidence_record,
     intensity_text,
     mark,
@@ -64,6 +66,9 @@ def page(report: AttentionReport) -> Page:
         ("bound time, pass", *(format_seconds(bound.time_s) + mark([bound]) for bound in wholes)),
         ("kernels in turn, pass", *(format_seconds(cost.kernels_bound_time_s) for cost in costs)),
     ]
+    if report.standard.estimate and report.flash.estimate:
+        estimates = [estimate_text(cost.estimate)[0] for cost in costs if cost.estimate]
+        rows.append(("estimate, pass", *estimates))
     sections = [Section(_heading(report), Table(_facts(report))), Section("", numbers(rows, header))]
     if len(report.kinds) > 1:
         sections.append(Section("Kinds of layer", _kinds_table(report)))
@@ -95,6 +100,7 @@ def _compare_row(row: Row) -> tuple[str, ...]:
 def _cost_record(cost: Cost) -> Record:
     return {
         **bound_record(cost.whole),
+        **(estimate_record(cost.estimate) if cost.estimate else {}),
         "kernels_bound_time_s": cost.kernels_bound_time_s,
         "per_layer": bound_record(cost.per_layer),
         "per_head": bound_record(cost.per_head),
@@ -206,8 +212,13 @@ def _shared_notes(report: AttentionReport) -> list[str]:
     return notes
 
 
+def _estimate_notes(report: AttentionReport) -> list[str]:
+    pairs = (("standard", report.standard.estimate), ("flash", report.flash.estimate))
+    return [f"estimate of {name}: {estimate_text(each)[1]}" for name, each in pairs if each]
+
+
 def _notes(report: AttentionReport) -> list[str]:
-    return [*_shared_notes(report), *_own_notes(report)]
+    return [*_estimate_notes(report), *_shared_notes(report), *_own_notes(report)]
 
 
 def _own_notes(report: AttentionReport) -> list[str]:

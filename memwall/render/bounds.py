@@ -7,6 +7,7 @@ from typing import Protocol, TypeVar
 
 from memwall.bound import REGIMES, Bound, Term
 from memwall.errors import Refusal
+from memwall.estimate.estimate import Estimate
 from memwall.hardware import Device
 from memwall.models.model import Model
 from memwall.render.data import Record
@@ -45,6 +46,27 @@ def bound_record(bound: Bound) -> Record:
         "limited_by": bound.limited_by,
         "terms_s": {limit: times[limit] for limit in LIMITS if limit in times},
     }
+
+
+def estimate_record(estimate: Estimate | None) -> Record:
+    """The keys of an estimate; null where there is none."""
+    return {
+        "estimate_time_s": estimate.time_s if estimate else None,
+        "basis": estimate.basis if estimate else None,
+        "error_p50": estimate.error_p50 if estimate else None,
+        "error_p90": estimate.error_p90 if estimate else None,
+    }
+
+
+def estimate_text(estimate: Estimate) -> tuple[str, str]:
+    """For people: its time; and what it rests on with its error so far."""
+    known = estimate.error_p50 is not None and estimate.error_p90 is not None
+    errors = f"half within {_percent(estimate.error_p50)}, nine in ten within {_percent(estimate.error_p90)}"
+    return format_seconds(estimate.time_s), f"{estimate.basis}{f': {errors}' if known else ''}"
+
+
+def _percent(share: float | None) -> str:
+    return f"{significant(100 * (share or 0), 2)} %"
 
 
 def evidence_record(device: Device, bounds: Sequence[Bound], model: Model | None = None) -> Record:

@@ -8,6 +8,8 @@ from memwall.errors import Refusal
 from memwall.render.bounds import (
     bound_record,
     compared_notes,
+    estimate_record,
+    estimate_text,
     evidence_record,
     intensity_text,
     mark,
@@ -45,13 +47,24 @@ def record(report: RooflineReport) -> Record:
         "causal": case.causal if case else None,
         "impl": (case.impl or next(iter(case.op.impls), None)) if case else None,
         **bound,
+        **({} if report.bound_only else estimate_record(report.estimate)),
         "kernels_bound_time_s": report.kernels_bound_time_s if report.kernels else report.bound.time_s,
-        "kernels": [{"kernel": name, **bound_record(each)} for name, each in report.kernels],
+        "kernels": _kernel_records(report),
         "defaults": list(report.defaults),
         **evidence_record(report.device, [report.bound]),
         "notes": _notes(report),
         "advice": [step_record(step) for step in report.advice],
     }
+
+
+def _kernel_records(report: RooflineReport) -> list[Record]:
+    """Each kernel's bound and estimate."""
+    parts = report.estimate.parts if report.estimate else ()
+    estimates = [{"estimate_time_s": part.time_s} for part in parts] or [{} for _ in report.kernels]
+    return [
+        {"kernel": name, **bound_record(each), **estimated}
+        for (name, each), estimated in zip(report.kernels, estimates, strict=False)
+    ]
 
 
 def page(report: RooflineReport) -> Page:
@@ -87,23 +100,24 @@ def compare_page(rows: Sequence[Row]) -> Page:
     """Several devices side by side; one that cannot shows why."""
     first = next(row for row in rows if isinstance(row, RooflineReport))
     table = [_compare_row(row) for row in rows]
-    header = ("GPU", "bound", "regime", "limited by", "attainable", "ridge FLOP/B")
+    header = ("GPU", "bound", "estimate", "regime", "limited by", "attainable", "ridge")
     notes = [*_shared_notes(first), *compared_notes(rows, _own_notes)]
     return [
         Section(_case_heading(first), Table(_work_facts(first))),
-        Section("", Table(table, header, frozenset({1, 4, 5}))),
+        Section("", Table(table, header, frozenset({1, 2, 5, 6}))),
         *notes_section(notes),
     ]
 
 
 def _compare_row(row: Row) -> tuple[str, ...]:
     if isinstance(row, Refusal):
-        return (row.gpu, "-", "-", "-", "-", "-")
+        return (row.gpu, "-", "-", "-", "-", "-", "-")
     bound = row.bound
     ridge = "-" if bound.ridge_point is None else significant(bound.ridge_point)
     return (
         row.device.name,
         format_seconds(bound.time_s) + mark([bound]),
+        format_seconds(row.estimate.time_s) if row.estimate else "-",
         bound.regime,
         bound.limited_by,
         format_flops_per_s(bound.attainable_flops_per_s),
@@ -145,6 +159,8 @@ def _facts(report: RooflineReport) -> list[tuple[str, ...]]:
         ("attainable", format_flops_per_s(bound.attainable_flops_per_s), _share_of_peak(report)),
         ("bound time", format_seconds(bound.time_s) + mark([bound])),
     ]
+    if report.estimate:
+        rows.append(("estimate", *estimate_text(report.estimate)))
     if len(report.kernels) > 1:
         rows.append(
             ("kernels in turn", format_seconds(report.kernels_bound_time_s), "the sum of their own bounds")

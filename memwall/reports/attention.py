@@ -7,6 +7,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from memwall.bound import Bound, bound, kernel_bounds
 from memwall.errors import UsageError
+from memwall.estimate import constants
+from memwall.estimate.constants import Fit
+from memwall.estimate.estimate import Estimate, estimate, together
+from memwall.estimate.library import UNKNOWN, Library, recognise
 from memwall.hardware import Device
 from memwall.models.attentions import LatentAttention
 from memwall.models.load import load as load_model
@@ -34,6 +38,8 @@ class Cost(NamedTuple):
     """One query head of one sequence in that layer, with its share of K and V."""
     kernels_bound_time_s: float
     """The sum of the kernels' own bounds over the pass [s]."""
+    estimate: Estimate | None
+    """The time that good kernels take over the pass; None when only the bound is wanted."""
 
     @property
     def flops(self) -> int:
@@ -130,6 +136,9 @@ def attention(
     causal: bool | None = None,
     changes: Mapping[str, str | float] | None = None,
     defaults: tuple[str, ...] = (),
+    library: str | None = None,
+    calibration: str | None = None,
+    bound_only: bool = False,
     **shape: int | None,
 ) -> AttentionReport:
     """Standard and flash attention side by side, for a model's pass or one layer of a shape.
@@ -142,6 +151,9 @@ def attention(
         causal: mask the keys after each query; by default a model's prefill, and a square, has a mask.
         changes: what-ifs on the device.
         defaults: what the caller assumed on the user's behalf, for the report.
+        library: whose flash kernel the estimate is for: fa2, fa3, cudnn, trtllm, vllm ...
+        calibration: a file of constants for the estimate, as `memwall calibrate` makes.
+        bound_only: leave out the estimate.
         shape: seq, or seq_q and seq_kv; batch; without a model also heads, head_dim and so on.
 
     Raises:
@@ -162,7 +174,15 @@ def attention(
         )
     if causal is None and not tokens.decoding:
         defaults = (*defaults, "causal mask" if masked else "no mask")
-    standard, flash = (_cost(impl, kinds, tokens, device) for impl in IMPLS)
+    own = constants.load(calibration) if calibration else ()
+    flash_library = recognise(library)
+    estimates = [
+        None if bound_only else _estimate(impl, kinds, device, masked, named, own)
+        for impl, named in zip(IMPLS, (UNKNOWN, flash_library), strict=True)
+    ]
+    standard, flash = (
+        _cost(impl, kinds, tokens, device, each) for impl, each in zip(IMPLS, estimates, strict=True)
+    )
     return AttentionReport(device, loaded, given, tokens, kinds, formats, masked, standard, flash, defaults)
 
 
@@ -224,7 +244,24 @@ def _of_layers(
     return LayerKind(layers.repeats, *sizes, absorbed=absorbed, programs=programs[absorbed])
 
 
-def _cost(impl: str, kinds: tuple[LayerKind, ...], tokens: Tokens, device: Device) -> Cost:
+def _estimate(
+    impl: str,
+    kinds: tuple[LayerKind, ...],
+    device: Device,
+    masked: bool,
+    library: Library,
+    own: tuple[Fit, ...],
+) -> Estimate:
+    """The pass, layer after layer; unfused, causal scores are masked in a pass of their own."""
+    return together(
+        (estimate(kind.programs[impl], device, library, False, masked, own) for kind in kinds),
+        [kind.repeats for kind in kinds],
+    )
+
+
+def _cost(
+    impl: str, kinds: tuple[LayerKind, ...], tokens: Tokens, device: Device, estimated: Estimate | None
+) -> Cost:
     whole = Work(0, 0, {}, 0, 0)
     kernels_bound_time_s = 0.0
     for kind in kinds:
@@ -233,4 +270,6 @@ def _cost(impl: str, kinds: tuple[LayerKind, ...], tokens: Tokens, device: Devic
         kernels_bound_time_s += kind.repeats * sum(each.time_s for _, each in kernel_bounds(program, device))
     layer = kinds[0].programs[impl].work
     head = layer.share(kinds[0].heads * tokens.batch)
-    return Cost(bound(whole, device), bound(layer, device), bound(head, device), kernels_bound_time_s)
+    return Cost(
+        bound(whole, device), bound(layer, device), bound(head, device), kernels_bound_time_s, estimated
+    )

@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, NamedTuple
 from memwall.bound import Bound, bound, kernel_bounds
 from memwall.dtypes import find as find_dtype
 from memwall.errors import NotAvailable, UsageError, shown
+from memwall.estimate.estimate import Estimate
 from memwall.hardware import Device
 from memwall.ops import registry
 from memwall.program import Program, Work
 from memwall.reports.case import DEFAULT_DTYPE, DEFAULT_GPU, Case, Formats, device_of
+from memwall.reports.estimates import estimate_case
 from memwall.units import LARGEST_AMOUNT
 
 if TYPE_CHECKING:
@@ -31,6 +33,10 @@ class RooflineReport(NamedTuple):
     """None when FLOPs and bytes were given instead of an operator."""
     defaults: tuple[str, ...]
     """What the user did not say and was assumed."""
+    estimate: Estimate | None = None
+    """The time that a good kernel takes; None for FLOPs and bytes, or when only the bound is wanted."""
+    bound_only: bool = False
+    """Whether only the bound is wanted."""
 
     @property
     def kernels_bound_time_s(self) -> float:
@@ -80,6 +86,11 @@ class RooflineReport(NamedTuple):
         return self.bound.time_s
 
     @property
+    def estimate_time_s(self) -> float | None:
+        """The time that a good kernel takes [s]; None where there is no estimate."""
+        return float(self.estimate.time_s) if self.estimate else None
+
+    @property
     def regime(self) -> str:
         """memory-bound or compute-bound."""
         return self.bound.regime
@@ -99,6 +110,9 @@ def roofline(
     bytes: float | None = None,  # noqa: A002 - the word people use, as in --bytes
     changes: Mapping[str, str | float] | None = None,
     defaults: tuple[str, ...] = (),
+    library: str | None = None,
+    calibration: str | None = None,
+    bound_only: bool = False,
     **shape: int | None,
 ) -> RooflineReport:
     """The roofline of an operator of that shape, or of any FLOPs and bytes.
@@ -116,6 +130,9 @@ def roofline(
         bytes: bytes that it moves.
         changes: what-ifs on the device: {"memory.bandwidth_gb_per_s": "4000"}.
         defaults: what the caller assumed on the user's behalf, for the report.
+        library: whose kernel the estimate is for: cublas, fa3, trtllm, vllm ... or a profiler's name of it.
+        calibration: a file of constants for the estimate, as `memwall calibrate` makes.
+        bound_only: leave out the estimate.
         shape: the operator's dimensions.
 
     Raises:
@@ -126,13 +143,14 @@ def roofline(
     formats = Formats.named(dtype, weight_dtype, kv_dtype, out_dtype)
     if op is None:
         _check_alone(shape, formats, causal, impl)
-        return _of_counts(device, formats, flops, bytes, defaults)
+        return _of_counts(device, formats, flops, bytes, defaults)._replace(bound_only=bound_only)
     if flops is not None or bytes is not None:
         raise UsageError(
             "--flops and --bytes describe a kernel by themselves: leave out --op", "Or leave out both"
         )
     case, settled = _case(op, shape, formats, causal, impl)
     program = case.program
+    estimated = None if bound_only else estimate_case(case, device, program, library, calibration)
     return RooflineReport(
         device,
         case.op.name,
@@ -141,6 +159,8 @@ def roofline(
         kernel_bounds(program, device),
         case,
         defaults + settled,
+        estimated,
+        bound_only,
     )
 
 

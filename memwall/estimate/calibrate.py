@@ -1,0 +1,168 @@
+"""Calibrations from measured launches: which fits there are, and how they fare on what they have not seen."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy
+
+from memwall.estimate.constants import GENERAL
+from memwall.estimate.fit import Fitted, errors_of, fit, refit
+from memwall.estimate.library import HOST_TIMED, UNKNOWN, Library
+from memwall.estimate.samples import Array, Sample, rows_in
+
+LEAST_ROWS = 10
+"""Fewer launches of a library are left to the fit of all."""
+
+SHAPES, GPU_OUT, GENERATION_OUT, LIBRARY_OUT = (
+    "shapes held out",
+    "GPU held out",
+    "generation held out",
+    "library held out",
+)
+
+
+class Entry(NamedTuple):
+    """One fit of a calibration."""
+
+    family: str
+    format: str
+    library: Library
+    gpus: tuple[str, ...]
+    fitted: Fitted
+
+
+class HeldOut(NamedTuple):
+    """Errors on launches that took no part in the fit."""
+
+    scheme: str
+    family: str
+    format: str
+    gpu: str
+    library: Library
+    errors: Array
+
+
+Starts = Mapping[tuple[str, str, str, Library], Any]
+"""Constants by generation (or `general`), family, format and library."""
+
+
+def calibrate(samples: Sequence[Sample]) -> list[Entry]:
+    """The fits of a device or a generation: one of all libraries and one of each, by mechanism.
+
+    Args:
+        samples: measured launches of devices that share constants.
+    """
+    entries = []
+    for (family, number), group in by(samples, lambda s: (s.family, s.format)).items():
+        start = None
+        for library, members in _fits_of(group):
+            gpus = tuple(sorted({sample.gpu for sample in members}))
+            fitted = fit(members, None if library.kernel == HOST_TIMED else start)
+            start = start or fitted.constants
+            entries.append(Entry(family, number, library, gpus, fitted))
+    return entries
+
+
+def _fits_of(group: Sequence[Sample]) -> Iterator[tuple[Library, Sequence[Sample]]]:
+    """The sets of launches that are fitted together, and the library that each stands for."""
+    libraries = by(group, lambda s: s.library)
+    if len(libraries) == 1:
+        yield from libraries.items()
+        return
+    pooled = [sample for sample in group if sample.library.kernel != HOST_TIMED]
+    if pooled:
+        yield UNKNOWN, pooled
+    for library, members in libraries.items():
+        if library.known and rows_in(members) >= LEAST_ROWS:
+            yield library, members
+
+
+def held_out(samples: Sequence[Sample], starts: Starts) -> list[HeldOut]:
+    """Every mechanism and format with each GPU, each generation and each library left out in turn.
+
+    Args:
+        samples: measured launches.
+        starts: the constants of the whole, whose choices are kept, by what they were fitted to.
+    """
+    found: list[HeldOut] = []
+    for (generation, family, number), group in by(
+        samples, lambda s: (s.generation, s.family, s.format)
+    ).items():
+        place = (generation, family, number)
+        found += _leaving(group, lambda s: s.gpu, GPU_OUT, place, starts)
+        found += _leaving(group, lambda s: s.library, LIBRARY_OUT, place, starts)
+    for (family, number), group in by(samples, lambda s: (s.family, s.format)).items():
+        place = (GENERAL, family, number)
+        found += _leaving(group, lambda s: s.generation, GENERATION_OUT, place, starts)
+    return found
+
+
+def _leaving(
+    group: Sequence[Sample],
+    key: Callable[[Sample], Any],
+    scheme: str,
+    place: tuple[str, str, str],
+    starts: Starts,
+) -> list[HeldOut]:
+    """Each part left out, and predicted by the fit of its library on the rest, else by that of all."""
+    parts = by(group, key)
+    found = []
+    for name, left in parts.items() if len(parts) > 1 else ():
+        rest = [sample for sample in group if key(sample) != name and sample.library.kernel != HOST_TIMED]
+        for library, members in by(left, lambda s: s.library).items():
+            same = [sample for sample in rest if sample.library == library and library.known]
+            seen = same if rows_in(same) >= LEAST_ROWS else rest
+            start = _start(place, library if seen is same else UNKNOWN, starts)
+            if library.kernel == HOST_TIMED or rows_in(rest) < LEAST_ROWS or start is None:
+                continue
+            constants = refit(seen, start)
+            found += [
+                HeldOut(scheme, s.family, s.format, s.gpu, s.library, errors_of([s], constants))
+                for s in members
+            ]
+    return found
+
+
+def _start(place: tuple[str, str, str], library: Library, starts: Starts) -> Any:
+    """The constants of a library there, else of all libraries, else of the only one."""
+    exact = starts.get((*place, library), starts.get((*place, UNKNOWN)))
+    return exact or next((value for key, value in starts.items() if key[:3] == place), None)
+
+
+def by(samples: Iterable[Sample], key: Callable[[Sample], Any]) -> dict[Any, list[Sample]]:
+    """Samples by a key, in the order in which the keys appear."""
+    groups: dict[Any, list[Sample]] = {}
+    for sample in samples:
+        groups.setdefault(key(sample), []).append(sample)
+    return groups
+
+
+class Spread(NamedTuple):
+    """How errors are spread: of |predicted / measured - 1|, and of its sign."""
+
+    rows: int
+    median: float
+    mean: float
+    p90: float
+    within_25: float
+    """The share of launches within 25 %."""
+    bias: float
+    """The geometric mean of predicted / measured."""
+
+
+NEAR = 0.25
+
+
+def spread(errors: Array) -> Spread:
+    """The summary of errors."""
+    off = numpy.abs(errors)
+    return Spread(
+        len(errors),
+        float(numpy.median(off)),
+        float(off.mean()),
+        float(numpy.quantile(off, 0.9)),
+        float((off <= NEAR).mean()),
+        float(numpy.exp(numpy.log1p(errors).mean())),
+    )

@@ -1,0 +1,136 @@
+"""The time of attention with one new token a sequence: K and V are streamed, split over the units.
+
+    work items = batch kv_heads ceil(group / packed)       group = heads / kv_heads, served by one pass
+    splits     = between 1 and the tiles of keys, so that items x splits fill the units' slots
+    memory     = max(bytes / (bandwidth bandwidth_share), one CTA's keys / its rate)
+    compute    = FLOPs, the group padded to `padded` rows / (peak matrix_share) + converted elements / rate
+    first      = tile_s head_dim / 128
+    time       = launch + first + max(memory, compute) + cta_s max(1, items splits / slots)
+                 + combine log2(splits)
+
+A CTA draws what it keeps in flight (cta_rate), so few long sequences take as long as one CTA needs for its
+share of the keys. Splits end in a pass that combines them. The queries of a group share K and V, padded
+to the matrix unit's rows. Cached fp8 is converted on the lanes.
+
+Source: Dao et al. 2023, "Flash-Decoding for long-context inference" (split-KV and its combine pass); the
+rates are fitted.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from memwall.estimate.chip import Chip
+from memwall.maths import Count, ceil_div, log2, maximum, minimum, smooth_maximum, where
+
+
+class DecodeShape(NamedTuple):
+    """One launch of attention with one query token a sequence (or a few)."""
+
+    batch: Count
+    heads: Count
+    kv_heads: Count
+    seq_kv: Count
+    head_dim: Count
+    head_dim_v: Count
+    kv_bytes_per_token: Count
+    """Of one KV head: K and V, or the latent."""
+    traffic_bytes: Count
+    narrow: bool
+    """K and V in fewer bits than the computation."""
+
+
+class DecodeConstants(NamedTuple):
+    """What differs between architectures and libraries."""
+
+    launch_s: float
+    bandwidth_share: float
+    cta_bytes_per_clock: float
+    """What one CTA draws from memory."""
+    cta_s: float
+    """Prologue and epilogue of a CTA."""
+    tile_s: float
+    """Until the first tile of keys has passed through, for 128 elements of head_dim."""
+    combine_s: float
+    """A doubling of the splits."""
+    matrix_share: float
+    convert_per_clock: float
+    """Elements of a narrow cache that a unit converts in a clock; 0: free."""
+    warm_gain: float
+    slots: float
+    """CTAs a unit that the split rule aims to fill."""
+    most_splits: float
+    """1: the library does not split."""
+    least_keys: float
+    """Keys that a split keeps at least."""
+    packed: float
+    """Query heads of one group that one CTA serves."""
+    padded: float
+    """Rows that the matrix unit computes at least."""
+    unsplit_padded: float
+    """The same where nothing is split and the prefill kernel serves the queries; 0: it does not."""
+    wide: float
+    """Of convert_per_clock, what is left above head_dim 128: fewer keys of a tile fit on chip."""
+    plain_per_clock: float
+    """Elements of K and V that a unit multiplies in a clock, in the kernel for other groups; 0: none."""
+    least_group: float
+    """Groups below use that kernel."""
+    most_group: float
+    """Groups above use it too."""
+    sharpness: float
+
+
+TILE_KEYS, TILE_DIMS = 128, 128
+WIDE_HEAD = 128
+
+
+def decode_time_s(shape: DecodeShape, chip: Chip, c: DecodeConstants, warm: Count = False) -> Count:
+    """The time of the launch and its combine pass [s].
+
+    Args:
+        shape: the sequences and heads.
+        chip: the device, with the peak of the format that computes.
+        c: the constants.
+        warm: whether K and V are in L2 already.
+    """
+    s = shape
+    group = ceil_div(s.heads, s.kv_heads)
+    if c.plain_per_clock:
+        packed = _packed_s(s, group, chip, c, warm)
+        plain = _plain_s(s, chip, c, warm)
+        return c.launch_s + where((group < c.least_group) | (group > c.most_group), plain, packed)
+    return c.launch_s + _packed_s(s, group, chip, c, warm)
+
+
+def _stream(chip: Chip, c: DecodeConstants, warm: Count) -> Count:
+    return chip.stream_bytes_per_s(c.bandwidth_share, c.warm_gain, warm)
+
+
+def _plain_s(s: DecodeShape, chip: Chip, c: DecodeConstants, warm: Count) -> Count:
+    """Each query head by itself on the lanes: its group's K and V again for every head, from L2."""
+    elements = s.batch * s.heads * s.seq_kv * (s.head_dim + s.head_dim_v)
+    lanes = elements / (chip.units * chip.clock_hz * c.plain_per_clock)
+    return smooth_maximum(s.traffic_bytes / _stream(chip, c, warm), lanes, c.sharpness) + c.combine_s
+
+
+def _packed_s(s: DecodeShape, group: Count, chip: Chip, c: DecodeConstants, warm: Count) -> Count:
+    """A group's queries together on the matrix unit, the keys split over CTAs."""
+    items = s.batch * s.kv_heads * ceil_div(group, c.packed)
+    tiles = ceil_div(s.seq_kv, c.least_keys)
+    slots = chip.units * c.slots
+    splits = maximum(1, minimum(minimum(slots // items, tiles), c.most_splits))
+    cta_bytes = ceil_div(ceil_div(s.seq_kv, splits), TILE_KEYS) * TILE_KEYS * s.kv_bytes_per_token
+    cta_rate = max(chip.clock_hz * c.cta_bytes_per_clock, chip.least_unit_bytes_per_s)
+    memory = smooth_maximum(s.traffic_bytes / _stream(chip, c, warm), cta_bytes / cta_rate, c.sharpness)
+    padded = where(splits > 1, c.padded, max(c.padded, c.unsplit_padded))
+    rows = ceil_div(group, padded) * padded
+    keys = s.batch * s.kv_heads * s.seq_kv
+    compute = 2 * keys * rows * (s.head_dim + s.head_dim_v) / (chip.peak_flops_per_s * c.matrix_share)
+    if s.narrow and c.convert_per_clock:
+        elements = keys * (s.head_dim + s.head_dim_v)
+        rate = c.convert_per_clock * where(s.head_dim > WIDE_HEAD, c.wide, 1.0)
+        compute = compute + elements / (chip.units * chip.clock_hz * rate)
+    first = c.tile_s * s.head_dim / TILE_DIMS
+    waves = maximum(1, items * splits / slots)
+    busy = smooth_maximum(memory, compute, c.sharpness) + c.cta_s * waves
+    return busy + first + c.combine_s * log2(maximum(1, splits))

@@ -1,0 +1,125 @@
+"""The estimate: what a good kernel takes, what that rests on, and how far off such estimates have been.
+
+`estimate` takes a program of `memwall.ops`, `estimate_kernel` one kernel of it; a pass is the sum of its
+kernels (`together`). An estimate below its bound cannot happen: the larger of the two is given.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from memwall.estimate.chip import Chip
+from memwall.estimate.constants import ARCHITECTURE, PHYSICS, Fit, choose
+from memwall.estimate.families import FAMILIES, Run, run_of
+from memwall.estimate.library import UNKNOWN, Library
+from memwall.estimate.roof import roof
+from memwall.hardware import Device
+from memwall.maths import Count, maximum
+from memwall.program import Kernel, Program, Tensor, kernel_work
+
+
+class Estimate(NamedTuple):
+    """The expected time of a kernel, or of several one after the other."""
+
+    time_s: Count
+    bound_time_s: Count
+    """The sum of the kernels' own bounds, which the estimate is not below."""
+    basis: str
+    """physics, architecture default, or calibrated: GPU; of several kernels the weakest."""
+    error_p50: float | None
+    """Half of such estimates have been closer than this to the measured time, relative."""
+    error_p90: float | None
+    """Nine in ten have been."""
+    parts: tuple[Part, ...]
+
+
+class Part(NamedTuple):
+    """One kernel of an estimate."""
+
+    kernel: str
+    run: Run
+    fit: Fit
+    time_s: Count
+
+
+def estimate(
+    program: Program,
+    device: Device,
+    library: Library = UNKNOWN,
+    warm: Count = False,
+    masked: bool = False,
+    own: Sequence[Fit] = (),
+) -> Estimate:
+    """The expected time of a program, its kernels one after the other.
+
+    Args:
+        program: what runs; its dimensions may be arrays, all of one mechanism.
+        device: where.
+        library: which implementation, as far as it is known.
+        warm: whether the operands are in L2 already.
+        masked: causal attention unfused: its scores are masked in a pass of their own.
+        own: a user's calibration.
+
+    Raises:
+        NotAvailable: the device has no peak for the program's format.
+    """
+    kernels = [*program.kernels, *_mask_pass(program, masked)]
+    return together(estimate_kernel(kernel, device, library, warm, own) for kernel in kernels)
+
+
+def estimate_kernel(
+    kernel: Kernel,
+    device: Device,
+    library: Library = UNKNOWN,
+    warm: Count = False,
+    own: Sequence[Fit] = (),
+) -> Estimate:
+    """The expected time of one kernel; arguments as `estimate`."""
+    run = run_of(kernel)
+    family = FAMILIES[run.family]
+    choice = choose(run.family, run.format, device, library, own)
+    chip = Chip.of(device, run.compute)
+    bound_s = roof(kernel_work(kernel), device, warm).time_s
+    time_s = maximum(family.time_s(run.shape, chip, choice.fit.constants, warm), bound_s)
+    part = Part(kernel.name, run, choice.fit, time_s)
+    return Estimate(time_s, bound_s, choice.basis, choice.error_p50, choice.error_p90, (part,))
+
+
+def together(estimates: Iterable[Estimate], counts: Sequence[int] | None = None) -> Estimate:
+    """Kernels one after the other, each `counts` times: times add, the weakest basis counts.
+
+    The error is the mean of the kernels' own, weighted by their time: they err together or, at best, less.
+    """
+    each = list(estimates)
+    repeats = counts or [1] * len(each)
+    time_s = sum(n * e.time_s for n, e in zip(repeats, each, strict=True))
+    bound_s = sum(n * e.bound_time_s for n, e in zip(repeats, each, strict=True))
+    basis = min((e.basis for e in each), key=_strength)
+    parts = tuple(part for e in each for part in e.parts)
+    return Estimate(
+        time_s, bound_s, basis, _mean(each, repeats, "error_p50"), _mean(each, repeats, "error_p90"), parts
+    )
+
+
+def _strength(basis: str) -> int:
+    return {PHYSICS: 0, ARCHITECTURE: 1}.get(basis, 2)
+
+
+def _mean(each: Sequence[Estimate], repeats: Sequence[int], field: str) -> float | None:
+    """An error weighted by time; of arrays the plain mean."""
+    errors = [getattr(e, field) for e in each]
+    if any(error is None for error in errors):
+        return None
+    if any(hasattr(e.time_s, "__len__") for e in each):
+        return float(sum(errors) / len(errors))
+    total = sum(n * e.time_s for n, e in zip(repeats, each, strict=True))
+    return float(sum(n * e.time_s * error for n, e, error in zip(repeats, each, errors, strict=True)) / total)
+
+
+def _mask_pass(program: Program, masked: bool) -> list[Kernel]:
+    """Reading the scores, adding the mask, writing them back."""
+    scores = next((t for t in program.intermediates if t.name == "S"), None) if masked else None
+    if scores is None:
+        return []
+    return [Kernel("mask", (scores,), (Tensor("masked S", scores.shape, scores.dtype),))]

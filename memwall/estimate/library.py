@@ -1,0 +1,87 @@
+"""Which implementation a kernel's name means: the kernel, and the engine that calls it.
+
+Names are those that profilers, engines and data sets use: `vllm_flash_attn_fa3|vllm_0.24.0`,
+`CutlassFP8ScaledMMLinearKernel`, `torch_flow|trtllm_1.3.0`. A name that means nothing here is no library.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+HOST_TIMED = "host-timed"
+"""Times that include the launch from the host are no kernel's: kept apart from all others."""
+
+_KERNELS = (
+    (HOST_TIMED, r"host-timed"),
+    ("standard", r"^standard"),
+    ("triton-mla", r"triton.*mla"),
+    ("flashinfer-trtllm", r"trtllm_?(?:mla|mha|decode|prefill|gen)|flashinfer_trtllm"),
+    ("flashmla", r"flash_?mla"),
+    ("flash-attn-mla", r"flash_?attn_?mla"),
+    ("fa3", r"fa3|flash_attn_3|flashattention-?3|flash3"),
+    ("fa4", r"fa4|flash_attn_4"),
+    ("fa2", r"fa2|flash_attn_2|flashattention-?2"),
+    ("fa1", r"fa1"),
+    ("flash-attn", r"flash_?-?att(?:n|ention)"),
+    ("flashinfer", r"flashinfer"),
+    ("cudnn", r"cudnn"),
+    ("deepgemm", r"deep_?gemm"),
+    ("cutlass", r"cutlass"),
+    ("cublas", r"cublas|torch\.nn\.functional\.linear|torch\.matmul|nvjet|^vllm_default"),
+    ("triton", r"triton"),
+    ("liger", r"liger"),
+    ("huggingface", r"huggingface"),
+    ("weight-only", r"weight_only"),
+    ("smooth-quant", r"smooth_quant"),
+)
+_ENGINES = (("trtllm", r"trtllm|tensorrt"), ("vllm", r"vllm"), ("sglang", r"sglang"), ("torch", r"torch"))
+
+
+class Library(NamedTuple):
+    """An implementation, as far as its name tells."""
+
+    kernel: str | None = None
+    engine: str | None = None
+
+    def __str__(self) -> str:
+        return "/".join(part for part in self if part)
+
+    @property
+    def known(self) -> bool:
+        """Whether the name said anything."""
+        return bool(self.kernel or self.engine)
+
+
+UNKNOWN = Library()
+
+
+def recognise(name: str | None) -> Library:
+    """The library that a name means.
+
+    >>> str(recognise("vllm_flash_attn_fa3|vllm_0.24.0")), str(recognise("torch_flow|trtllm_1.3.0rc20"))
+    ('fa3/vllm', 'trtllm')
+    >>> recognise("q_proj").known
+    False
+    """
+    if not name:
+        return UNKNOWN
+    text = name.strip().lower()
+    kernel, _, engine = text.partition("|")
+    named = _first(_ENGINES, engine or text)
+    return Library(_first(_KERNELS, kernel), named)
+
+
+def parse(text: str | None) -> Library:
+    """A library as `str` writes it: fa3/vllm, trtllm, cublas."""
+    if not text:
+        return UNKNOWN
+    kernel, _, engine = text.partition("/")
+    engines = {name for name, _ in _ENGINES}
+    if not engine and kernel in engines:
+        return Library(None, kernel)
+    return Library(kernel, engine or None)
+
+
+def _first(table: tuple[tuple[str, str], ...], text: str) -> str | None:
+    return next((name for name, pattern in table if re.search(pattern, text)), None)

@@ -1,0 +1,99 @@
+"""Calibrations as YAML, in the units that people read: a file for people to review, and to load again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from memwall.estimate.calibrate import Entry, HeldOut, spread
+from memwall.estimate.constants import key_of, out_of_si
+from memwall.estimate.shipped import Band
+from memwall.units import significant
+
+METHOD = (
+    "least mean |log(predicted / measured)|, Nelder-Mead from round numbers; constants that gain less than"
+    " 0.15 % stay there; errors are of launches held out, four folds"
+)
+
+
+def calibration_yaml(
+    name: str, gpus: Sequence[str], entries: Sequence[Entry], source: str, date: str, command: str
+) -> str:
+    """A calibration's file.
+
+    Args:
+        name: what it serves: a generation or a GPU.
+        gpus: the GPUs that were measured.
+        entries: its fits.
+        source: where the rows come from.
+        date: when it was fitted, ISO.
+        command: what makes it again.
+    """
+    fitted = sum(len(entry.fitted.fitted) for entry in entries)
+    rows = sum(entry.fitted.rows for entry in entries if not entry.library.known)
+    lines = [
+        f"# Made by: {command}",
+        f"name: {name}",
+        f"gpus: [{', '.join(gpus)}]",
+        f"date: {date}",
+        f"source: {_quoted(source)}",
+        f"method: {_quoted(METHOD)}",
+        f"rows: {rows or sum(entry.fitted.rows for entry in entries)}",
+        f"fitted_constants: {fitted}",
+        "fits:",
+    ]
+    for entry in entries:
+        lines += _entry_lines(entry)
+    return "\n".join(lines) + "\n"
+
+
+def bands_yaml(bands: Iterable[Band], date: str, command: str) -> str:
+    """The errors by family and basis."""
+    lines = [f"# Made by: {command}", f"date: {date}", "bands:"]
+    for band in bands:
+        each = band.spread
+        lines.append(
+            f"  - {{family: {band.family}, basis: {band.basis}, rows: {each.rows}, p50: {each.median:.3f},"
+            f" p90: {each.p90:.3f}}}"
+        )
+    return "\n".join(lines) + "\n"
+
+
+def _entry_lines(entry: Entry) -> list[str]:
+    errors = spread(entry.fitted.errors)
+    constants = ", ".join(
+        f"{key_of(name)}: {_number(out_of_si(name, value))}"
+        for name, value in entry.fitted.constants._asdict().items()
+    )
+    return [
+        f"  - family: {entry.family}",
+        f"    format: {entry.format}",
+        *([f"    library: {entry.library}"] if entry.library.known else []),
+        f"    gpus: [{', '.join(entry.gpus)}]",
+        f"    rows: {entry.fitted.rows}",
+        f"    error_p50: {errors.median:.3f}",
+        f"    error_p90: {errors.p90:.3f}",
+        f"    fitted: [{', '.join(key_of(name) for name in entry.fitted.fitted)}]",
+        f"    constants: {{{constants}}}",
+    ]
+
+
+def _number(value: float) -> str:
+    return significant(value)
+
+
+def _quoted(text: str) -> str:
+    return '"' + text.replace("\\", "\\\\").replace('"', "'") + '"'
+
+
+def held_out_csv(left: Sequence[HeldOut]) -> str:
+    """The errors of launches that took no part in a fit, by what was left out."""
+    rows = []
+    for each in left:
+        s = spread(each.errors)
+        values = (s.median, s.mean, s.p90, s.within_25, s.bias)
+        rows.append(
+            f"{each.scheme},{each.family},{each.format},{each.gpu},{each.library},{s.rows},"
+            + ",".join(f"{value:.4f}" for value in values)
+        )
+    header = "scheme,family,format,gpu,library,rows,median,mean,p90,within_25,bias"
+    return "\n".join([header, *rows]) + "\n"

@@ -1,0 +1,32 @@
+"""The estimate of a case: which implementation it is for, and whose constants it takes."""
+
+from __future__ import annotations
+
+from memwall.estimate import constants
+from memwall.estimate.estimate import Estimate, estimate
+from memwall.estimate.library import Library, recognise
+from memwall.hardware import Device
+from memwall.program import Program
+from memwall.reports.case import Case
+
+GENERATIONS = ("fa1", "fa2", "fa3")
+
+
+def estimate_case(
+    case: Case, device: Device, program: Program, library: str | None, calibration: str | None
+) -> Estimate:
+    """The estimate of a case on a device; arguments as `roofline`.
+
+    Raises:
+        FileError: the calibration is not one.
+    """
+    masked = bool(case.causal) and case.impl == "standard"
+    own = constants.load(calibration) if calibration else ()
+    return estimate(program, device, library_of(library, case.impl), False, masked, own)
+
+
+def library_of(name: str | None, impl: str | None) -> Library:
+    """The library that a user named, or that the implementation is."""
+    if name is None and impl in GENERATIONS:
+        return Library(impl)
+    return recognise(name)

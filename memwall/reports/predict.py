@@ -1,0 +1,162 @@
+"""A table of kernels, each with its bound and its estimate: one row in, one row out, in order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from memwall.errors import FileError, MemwallError, shown
+from memwall.estimate import constants
+from memwall.estimate.predict import Prediction, predict
+from memwall.estimate.rows import try_row
+from memwall.units import MICRO
+
+Cells = Mapping[str, str]
+
+ADDED = (
+    "flops",
+    "read_bytes",
+    "written_bytes",
+    "arithmetic_intensity",
+    "regime",
+    "bound_us",
+    "estimate_us",
+    "basis",
+    "error_p50",
+    "error_p90",
+    "error",
+)
+"""The columns that a prediction adds."""
+
+
+class Cases(NamedTuple):
+    """A table as it was read: its columns, and its rows as text."""
+
+    columns: Sequence[str]
+    rows: Sequence[Cells]
+
+
+class PredictReport(NamedTuple):
+    """A table and its predictions, row by row."""
+
+    cases: Cases
+    predictions: Sequence[Prediction | MemwallError]
+
+    @property
+    def failed(self) -> int:
+        """How many rows could not be predicted."""
+        return sum(isinstance(each, MemwallError) for each in self.predictions)
+
+    @property
+    def columns(self) -> list[str]:
+        """The table's own columns, without those that a prediction gives, and those that it adds."""
+        return [*(name for name in self.cases.columns if name not in ADDED), *ADDED]
+
+    def records(self) -> Iterator[dict[str, Any]]:
+        """Every row with its prediction under the added columns."""
+        for cells, prediction in zip(self.cases.rows, self.predictions, strict=True):
+            own = {name: cells.get(name, "") for name in self.cases.columns if name not in ADDED}
+            yield {**own, **_added(prediction)}
+
+
+def predict_cases(cases: Cases, gpu: str | None = None, calibration: str | None = None) -> PredictReport:
+    """The predictions of a table.
+
+    Args:
+        cases: the table.
+        gpu: the device of rows that name none.
+        calibration: a user's calibration file.
+
+    Raises:
+        FileError: the calibration is not one.
+    """
+    own = constants.load(calibration) if calibration else ()
+    return PredictReport(cases, predict([try_row(cells, gpu) for cells in cases.rows], own))
+
+
+def _added(prediction: Prediction | MemwallError) -> dict[str, Any]:
+    if isinstance(prediction, MemwallError):
+        return {**dict.fromkeys(ADDED), "error": str(prediction)}
+    p = prediction
+    traffic = p.read_bytes + p.written_bytes
+    return {
+        "flops": _whole(p.flops),
+        "read_bytes": _whole(p.read_bytes),
+        "written_bytes": _whole(p.written_bytes),
+        "arithmetic_intensity": _short(p.flops / traffic) if traffic else None,
+        "regime": p.regime,
+        "bound_us": _short(p.bound_time_s / MICRO),
+        "estimate_us": _short(p.estimate_time_s / MICRO),
+        "basis": p.basis,
+        "error_p50": p.error_p50,
+        "error_p90": p.error_p90,
+        "error": None,
+    }
+
+
+def _whole(value: float) -> int | float:
+    return int(value) if value == int(value) else value
+
+
+def _short(value: float) -> float:
+    return float(f"{value:.6g}")
+
+
+def read_csv(text: str, where: str) -> Cases:
+    """A CSV table with a header.
+
+    Raises:
+        FileError: no header, or a row with more cells than the header.
+    """
+    import csv
+    import io
+
+    reader = csv.DictReader(io.StringIO(text), restkey="", restval="")
+    columns = [name.strip() for name in reader.fieldnames or ()]
+    if not columns or "" in columns:
+        raise FileError(
+            f"{where}:1: a header with a name over each column is expected", "For example: op,m,n,k"
+        )
+    reader.fieldnames = columns
+    rows = []
+    for row in reader:
+        if "" in row:
+            raise FileError(
+                f"{where}:{reader.line_num}: more cells than the header has columns",
+                "Quote cells with commas",
+            )
+        rows.append(row)
+    return Cases(columns, rows)
+
+
+def read_json_lines(text: str, where: str) -> Cases:
+    """One JSON object a line.
+
+    Raises:
+        FileError: a line that is not one.
+    """
+    import json
+
+    columns: dict[str, None] = {}
+    rows = []
+    for number, line in enumerate(text.splitlines(), 1):
+        if not line.strip():
+            continue
+        try:
+            record = json.loads(line)
+        except ValueError:
+            record = None
+        if not isinstance(record, dict):
+            raise FileError(
+                f"{where}:{number}: not a JSON object: {shown(line)}",
+                'One a line: {"op": "gemm", "m": 8, "n": 8, "k": 8}',
+            )
+        columns.update(dict.fromkeys(record))
+        rows.append({name: _cell(value) for name, value in record.items()})
+    return Cases(list(columns), rows)
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return ""
+    return str(int(value)) if isinstance(value, bool) else str(value)

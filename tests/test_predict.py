@@ -1,0 +1,178 @@
+"""memwall predict: one row in, one row out, in order; the others still come out when one cannot."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import time
+from pathlib import Path
+
+import pytest
+
+import memwall
+from memwall.cli import run
+from memwall.reports.predict import ADDED
+
+TABLE = """id,gpu,op,dtype,m,n,k,rows,cols,batch,heads,kv_heads,seq_q,seq_kv,head_dim,causal,impl,kernel
+a,,gemm,bf16,4096,4096,4096,,,,,,,,,,,
+b,h100,rmsnorm,bf16,,,,4096,8192,,,,,,,,,
+c,,attention,bf16,,,,,,8,32,8,1,4096,128,,,torch_flow|trtllm_1.3.0
+a,,attention,fp16,,,,,,1,32,32,2048,2048,64,1,fa2,
+d,,gemm,bf16,4096,4096,,,,,,,,,,,,
+e,,conv,bf16,4096,4096,4096,,,,,,,,,,,
+f,v100,gemm,bf16,64,64,64,,,,,,,,,,,
+g,,gemv,bf16,1,8192,8192,,,,,,,,,,,
+"""
+
+
+@pytest.fixture
+def cases(tmp_path: Path) -> Path:
+    path = tmp_path / "cases.csv"
+    path.write_text(TABLE)
+    return path
+
+
+def predicted(path: Path, *args: str) -> tuple[int, list[dict[str, str]]]:
+    out = path.with_suffix(".out.csv")
+    code = run(["predict", str(path), "-o", str(out), *args])
+    return code, list(csv.DictReader(io.StringIO(out.read_text())))
+
+
+def test_one_row_in_one_row_out_in_order(cases: Path) -> None:
+    code, rows = predicted(cases, "--gpu", "h200")
+    assert code == 1  # three rows have an error
+    assert [row["id"] for row in rows] == ["a", "b", "c", "a", "d", "e", "f", "g"]
+    assert [bool(row["error"]) for row in rows] == [False, False, False, False, True, True, True, False]
+    assert "gemm needs --k" in rows[4]["error"]
+    assert "unknown op 'conv'" in rows[5]["error"]
+    assert "no bf16 matrix path" in rows[6]["error"]
+    assert list(rows[0])[-len(ADDED) :] == list(ADDED)
+
+
+def test_a_row_says_what_roofline_says(cases: Path) -> None:
+    _, rows = predicted(cases, "--gpu", "h200")
+    gemm = memwall.roofline("gemm", gpu="h200", m=4096, n=4096, k=4096)
+    assert gemm.estimate is not None
+    assert int(rows[0]["flops"]) == 2 * 4096**3
+    assert int(rows[0]["read_bytes"]) == 2 * 2 * 4096**2
+    assert int(rows[0]["written_bytes"]) == 2 * 4096**2
+    assert float(rows[0]["bound_us"]) == pytest.approx(gemm.bound_time_s * 1e6, rel=1e-5)
+    assert float(rows[0]["estimate_us"]) == pytest.approx(gemm.estimate.time_s * 1e6, rel=1e-5)
+    assert rows[0]["regime"] == "compute-bound"
+    assert rows[0]["basis"] == "calibrated: h200"
+    fa2 = memwall.roofline("attention", gpu="h200", dtype="fp16", heads=32, head_dim=64, seq=2048, impl="fa2")
+    assert fa2.estimate is not None
+    assert float(rows[3]["estimate_us"]) == pytest.approx(fa2.estimate.time_s * 1e6, rel=1e-5)
+
+
+def test_a_row_s_gpu_beats_the_option(cases: Path) -> None:
+    _, rows = predicted(cases, "--gpu", "h200")
+    assert rows[1]["basis"] == "calibrated: h100"
+
+
+def test_a_gemv_is_a_product_of_one_row(cases: Path) -> None:
+    _, rows = predicted(cases, "--gpu", "h200")
+    assert int(rows[7]["flops"]) == 2 * 8192 * 8192
+
+
+def test_every_bound_is_below_its_estimate(cases: Path) -> None:
+    _, rows = predicted(cases, "--gpu", "h200")
+    assert all(float(row["bound_us"]) <= float(row["estimate_us"]) for row in rows if not row["error"])
+
+
+def test_json_lines_in_and_out(tmp_path: Path) -> None:
+    path, out = tmp_path / "cases.jsonl", tmp_path / "out.jsonl"
+    records = [
+        {"id": 1, "op": "softmax", "rows": 4096, "cols": 4096, "dtype": "bf16", "warm": False},
+        {"id": 2, "op": "mla", "batch": 8, "heads": 128, "seq_kv": 8192, "kv_dtype": "fp8", "dtype": "bf16"},
+        {"id": 3, "op": "softmax", "rows": None, "cols": 4096},
+    ]
+    path.write_text("\n".join(map(json.dumps, records)))
+    assert run(["predict", str(path), "--gpu", "b200", "-o", str(out)]) == 1
+    rows = [json.loads(line) for line in out.read_text().splitlines()]
+    assert [row["id"] for row in rows] == ["1", "2", "3"]
+    assert rows[0]["bound_us"] <= rows[0]["estimate_us"]
+    assert rows[1]["read_bytes"] == 8 * 8192 * 576 + 8 * 128 * 576 * 2
+    assert rows[2]["estimate_us"] is None
+    assert "softmax needs --rows" in rows[2]["error"]
+
+
+def test_the_published_vocabulary_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "published.csv"
+    path.write_text(
+        "gpu,phase,dtype,kv_dtype,batch,q_len,kv_len,n_q_heads,n_kv_heads,head_dim,head_dim_v,causal,"
+        "latency_us,footprint_in_L2\n"
+        "H100-SXM5-80GB,decode,bf16,fp8,8,1,4096,32,8,128,128,1,99,False\n"
+        "H100-SXM5-80GB,decode,bf16,fp8,8,1,4096,32,8,128,128,1,99,True\n"
+        "B200-SXM,prefill_mla,bf16,bf16,1,4096,4096,128,128,192,128,1,99,False\n"
+        "A100-PCIe-80GB,decode_mla_absorbed,bf16,bf16,2,1,4096,16,1,576,512,1,99,False\n"
+    )
+    code, rows = predicted(path)
+    assert code == 0
+    assert int(rows[0]["read_bytes"]) == 2 * 8 * 8 * 4096 * 128 + 8 * 32 * 128 * 2
+    assert float(rows[1]["bound_us"]) < float(rows[0]["bound_us"])
+    assert int(rows[2]["flops"]) == 2 * 128 * (4096 * 4097 // 2) * (192 + 128)
+
+
+def test_published_names_of_operators_are_known(tmp_path: Path) -> None:
+    path = tmp_path / "ops.csv"
+    names = ["elementwise_add", "elementwise_relu", "softmax_fwd", "rms_norm_fwd", "act_mul", "residual_add"]
+    path.write_text("gpu,op,dtype,rows,cols\n" + "".join(f"a100,{name},fp32,4096,4096\n" for name in names))
+    code, rows = predicted(path)
+    assert code == 0
+    tensors = [3, 2, 2, 2, 3, 3]
+    for row, count in zip(rows, tensors, strict=True):
+        moved = int(row["read_bytes"]) + int(row["written_bytes"])
+        assert moved == pytest.approx(count * 4096 * 4096 * 4, rel=1e-3)
+
+
+def test_measured_columns_are_not_seen(tmp_path: Path) -> None:
+    path = tmp_path / "with-times.csv"
+    path.write_text("gpu,op,m,n,k,latency_us,flops\nh100,gemm,64,64,64,5,1\nh100,gemm,64,64,64,5000,2\n")
+    _, rows = predicted(path)
+    assert rows[0]["estimate_us"] == rows[1]["estimate_us"]
+    assert rows[0]["flops"] == str(2 * 64**3)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "a header"),
+        ("op,m,n\ngemm,1,2,3,4\n", "more cells"),
+        ('{"op": "gemm"}\n[1]\n', "not a JSON object"),
+    ],
+)
+def test_a_malformed_table_is_refused_by_line(
+    text: str, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "bad.csv"
+    path.write_text(text)
+    assert run(["predict", str(path)]) == 3
+    assert message in capsys.readouterr().err
+
+
+def test_a_missing_table_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["predict", "nowhere.csv"]) == 3
+    assert "no such file" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("cell", ["0", "-3", "2.5", "many", "nan"])
+def test_a_dimension_that_cannot_be_is_the_row_s_error(cell: str, tmp_path: Path) -> None:
+    path = tmp_path / "one.csv"
+    path.write_text(f"gpu,op,m,n,k\nh100,gemm,{cell},64,64\nh100,gemm,64,64,64\n")
+    code, rows = predicted(path)
+    assert code == 1
+    assert "m must be a whole number" in rows[0]["error"]
+    assert rows[1]["estimate_us"]
+
+
+def test_twenty_thousand_rows_take_a_few_seconds(tmp_path: Path) -> None:
+    path = tmp_path / "many.csv"
+    rows = [f"h100,gemm,bf16,{1 + i % 4096},{64 + i},{64 + i // 2}" for i in range(20000)]
+    path.write_text("\n".join(["gpu,op,dtype,m,n,k", *rows]) + "\n")
+    started = time.perf_counter()
+    code, answers = predicted(path)
+    assert code == 0
+    assert len(answers) == 20000
+    assert time.perf_counter() - started < 10  # it takes one; 100,000 rows take five
