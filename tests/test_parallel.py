@@ -70,6 +70,15 @@ def test_sequence_parallel_moves_the_same_bytes_and_norms_fewer_rows() -> None:
     assert cut.bound_time_s <= plain.bound_time_s
 
 
+def test_an_estimate_is_in_line_with_engines() -> None:
+    """Llama 3 70B, batch 1, 4096 tokens, 8 H100: 9.99 ms, the sum of kernels measured one by one, exchanges
+    among them (aiconfigurator 0.12, its silicon mode); the bound is half of that."""
+    report = decode("llama3-70b", tp=8)
+    assert report.estimate is not None
+    assert report.estimate.time_s == pytest.approx(9.99e-3, rel=0.1)
+    assert report.estimate.time_s > 1.7 * report.bound_time_s
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_one_gpu_is_no_parallelism(name: str) -> None:
     plain, one = decode(name), decode(name, tp=1, pp=1, ep=1, dp=1, sequence_parallel=True)
@@ -226,7 +235,8 @@ def test_streaming_weights_from_the_host_takes_what_the_link_takes() -> None:
     """80 GiB over 63 GB/s; large copies reach 0.88 of that (55.4 GB/s measured on PCIe 5)."""
     report = decode("llama3-70b", offload_weights="80GiB")
     assert report.bound_time_s == pytest.approx(80 * 2**30 / 63e9)
-    assert report.expected_time_s == pytest.approx(80 * 2**30 / (0.88 * 63e9))
+    assert report.estimate is not None
+    assert report.estimate.time_s == pytest.approx(80 * 2**30 / (0.88 * 63e9))
     assert report.whole.limited_by == "link"
     assert report.fits is True
     whole = decode("llama3-70b")
@@ -237,7 +247,7 @@ def test_streaming_weights_from_the_host_takes_what_the_link_takes() -> None:
 def test_a_little_from_the_host_costs_nothing_while_kernels_run() -> None:
     report, plain = decode("llama3-8b", offload_weights="100MiB"), decode("llama3-8b")
     assert report.bound_time_s == plain.bound_time_s
-    assert report.expected_time_s == plain.expected_time_s
+    assert report.estimate == plain.estimate
 
 
 def test_grace_is_nearer_than_pcie() -> None:

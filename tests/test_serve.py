@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import csv
 import json
+from functools import cache
+from pathlib import Path
+from statistics import median
+from typing import NamedTuple
 
 import pytest
 
 from memwall.cli import run
+from memwall.hardware import load as load_gpu
+from memwall.models.load import load as load_model
 from memwall.reports.serve import START_S, ServeReport, serve
-from memwall.reports.step import step
+from memwall.reports.step import StepReport, step
 
 ASKED = "serve --model llama3-70b --gpu h100 --tp 8 --concurrency 64 --isl 1024 --osl 512"
 
@@ -18,16 +25,70 @@ def served(users: int = 64, **options: object) -> ServeReport:
     return serve("llama3-70b", users=users, **given)  # type: ignore[arg-type]
 
 
+def taken(report: StepReport) -> float:
+    assert report.estimate is not None
+    return float(report.estimate.time_s)
+
+
 def test_a_token_waits_for_the_others_prompts() -> None:
     report = served()
     decode = step("llama3-70b", gpu="h100", tp=8, phase="decode", batch=64, context=1024 + 256)
     eight = step("llama3-70b", gpu="h100", tp=8, seq=1024, batch=8)  # 8192 tokens a pass
-    assert report.step_s == pytest.approx(decode.expected_time_s)
-    assert report.prompt_s == pytest.approx(eight.expected_time_s / 8)
-    assert report.tpot_s == pytest.approx(report.step_s + 64 * report.prompt_s / 512)
-    alone = step("llama3-70b", gpu="h100", tp=8, seq=1024).expected_time_s
+    assert report.step_s == pytest.approx(taken(decode))
+    assert report.prompt_s == pytest.approx(taken(eight) / 8)
+    assert report.tpot_s == pytest.approx(report.step_s + 0.95 * 64 * report.prompt_s / 512)
+    alone = taken(step("llama3-70b", gpu="h100", tp=8, seq=1024))
     wait = 64 * report.prompt_s / 20
     assert report.ttft_s == pytest.approx(START_S + alone + report.step_s + wait)
+
+
+def test_all_at_once_wait_for_each_other() -> None:
+    once, often = served(rounds=1), served(rounds=1000)
+    assert once.ttft_s - often.ttft_s == pytest.approx(64 * once.prompt_s / 2, rel=0.01)
+    assert often.tpot_s - once.tpot_s == pytest.approx(64 * once.prompt_s / 512 / 2, rel=0.01)
+
+
+class Row(NamedTuple):
+    report: ServeReport
+    ttft_s: float
+    tpot_s: float
+
+
+@pytest.fixture(scope="module")
+def rows() -> list[Row]:
+    """Every seventh of the measured rows."""
+    path = Path(__file__).parents[1] / "configs/measurements/serving.csv"
+    table = csv.DictReader(line for line in path.read_text().splitlines() if not line.startswith("#"))
+    milli = 1e-3
+    return [
+        Row(
+            serve(
+                _model(row["model"]),
+                gpu=_gpu(row["gpu"]),
+                dtype=row["dtype"] or None,
+                users=int(row["users"]),
+                isl=int(row["isl"]),
+                osl=int(row["osl"]),
+                tp=int(row["tp"]),
+                ep=int(row["ep"]),
+            ),
+            float(row["ttft_ms"]) * milli,
+            float(row["tpot_ms"]) * milli,
+        )
+        for number, row in enumerate(table)
+        if number % 7 == 0
+    ]
+
+
+_model, _gpu = cache(load_model), cache(load_gpu)
+
+
+def test_half_of_the_times_between_tokens_are_within_fifteen_per_cent(rows: list[Row]) -> None:
+    """Three engines, two GPUs, dense models and mixtures, 1 to 8 GPUs, 4 to 256 users; none fitted."""
+    errors = [row.report.tpot_s / row.tpot_s - 1 for row in rows]
+    assert len(errors) == 199
+    assert median(map(abs, errors)) <= 0.15
+    assert abs(median(errors)) <= 0.05
 
 
 def test_throughput_is_users_over_request_time() -> None:

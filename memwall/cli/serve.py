@@ -13,7 +13,7 @@ from memwall.cli.options import Count, Format, defaults_of, gpu_option, output_o
 from memwall.cli.output import Output
 from memwall.hardware import Device
 from memwall.reports.case import DEFAULT_GPU
-from memwall.reports.serve import ServeReport, serve
+from memwall.reports.serve import ROUNDS, ServeReport, serve
 
 EPILOG = """\b
 Examples:
@@ -28,6 +28,7 @@ Examples:
 @click.option("--concurrency", "users", type=Count(), default=1, help="requests in flight; default 1")
 @click.option("--isl", type=Count(), required=True, help="tokens of a prompt")
 @click.option("--osl", type=Count(), required=True, help="tokens of an answer")
+@click.option("--rounds", type=Count(), default=ROUNDS, help="requests of each user; default 10")
 @click.option("--dtype", type=Format(), help="format of the linear layers; default the checkpoint's")
 @click.option("--weight-dtype", type=Format(), help="storage format of the linear layers")
 @click.option("--kv-dtype", type=Format(), help="storage format of the cache; default 16 bits")

@@ -15,6 +15,7 @@ from memwall.cli.options import (
     Count,
     Format,
     defaults_of,
+    estimate_options,
     gpu_option,
     output_options,
     set_option,
@@ -65,6 +66,7 @@ Examples:
 @click.option("--merged", is_flag=True, help="with --eager: QKV one product, gate and up one, all the same")
 @layout_options
 @offload_options
+@estimate_options
 @set_option
 @output_options
 def command(gpu: str | None, model: str, changes: dict[str, str], **options: Any) -> int:

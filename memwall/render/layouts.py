@@ -27,7 +27,6 @@ def layout_record(report: StepReport) -> Record:
         "offloaded_bytes": spread.offloaded_bytes,
         "host_bound_time_s": sum(each.bound_time_s for each in spread.host),
         "host_estimate_time_s": sum(each.estimate_time_s for each in spread.host),
-        "expected_time_s": report.expected_time_s,
         "communication_bound_time_s": spread.bound_time_s,
         "communication_estimate_time_s": spread.estimate_time_s,
         "exchanges": [

@@ -8,7 +8,7 @@ from memwall.errors import Refusal
 from memwall.render.bounds import compared_notes, notes_section
 from memwall.render.data import Record
 from memwall.render.page import Page, Section, Table, numbers
-from memwall.reports.serve import CHUNK, ROUNDS, START_S, ServeReport
+from memwall.reports.serve import CHUNK, START_S, ServeReport
 from memwall.units import format_bytes, format_seconds, significant
 
 Row = ServeReport | Refusal
@@ -31,6 +31,7 @@ def record(report: ServeReport) -> Record:
         "concurrency": demand.users,
         "isl": demand.isl,
         "osl": demand.osl,
+        "rounds": demand.rounds,
         "ttft_s": report.ttft_s,
         "tpot_s": report.tpot_s,
         "tpot_decode_s": report.step_s,
@@ -79,8 +80,8 @@ def shared_notes(report: ServeReport) -> list[str]:
         f"times: {report.basis}",
         f"{demand.users} requests in flight on all GPUs; each user sends the next as soon as one is answered",
         "TPOT: time between two tokens of a user, others' prompts included; decoding alone is apart",
-        f"TTFT: {format_seconds(START_S)} of the server, a prompt alone, a step, and a tenth of the wait "
-        f"of the first of {ROUNDS} rounds, when all come at once",
+        f"TTFT: {format_seconds(START_S)} of the server, a prompt alone, a step, and the wait of the "
+        f"first of {demand.rounds} rounds, when all come at once, as a mean over all",
         f"prompts are read together up to {CHUNK} tokens a pass; nothing of them is cached from before",
         "tokens/s: generated, of all users, over whole requests; of a user 1 / TPOT",
     ]

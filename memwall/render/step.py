@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from memwall.errors import Refusal
 from memwall.models.cache import DEFAULT_FORMAT
-from memwall.render.bounds import compared_notes, mark, notes_section, steps_section
+from memwall.render.bounds import compared_notes, estimate_text, mark, notes_section, steps_section
 from memwall.render.layouts import exchange_section, layout_facts
 from memwall.render.page import Page, Section, Table, numbers
 from memwall.render.step_record import all_notes, own_notes, percent, shared_notes
@@ -39,9 +39,9 @@ def compare_page(rows: Sequence[Row]) -> Page:
     """Several devices side by side."""
     first = next(row for row in rows if isinstance(row, StepReport))
     time = "a token" if first.phase == "decode" else "TTFT"
-    header = ("GPU", time, "in turn", "tokens/s", "a user", "MBU", "MFU", "limited by", "fits")
+    header = ("GPU", time, "in turn", "estimate", "tokens/s", "a user", "MBU", "MFU", "limited by", "fits")
     notes = [*shared_notes(first), *compared_notes(rows, own_notes)]
-    table = Table([_compare_row(row) for row in rows], header, frozenset(range(1, 7)))
+    table = Table([_compare_row(row) for row in rows], header, frozenset(range(1, 8)))
     return [
         Section(_title(first), Table(_facts(first))),
         Section("At the bound", table),
@@ -51,11 +51,12 @@ def compare_page(rows: Sequence[Row]) -> Page:
 
 def _compare_row(row: Row) -> tuple[str, ...]:
     if isinstance(row, Refusal):
-        return (row.gpu, *["-"] * 8)
+        return (row.gpu, *["-"] * 9)
     return (
         row.device.name,
         format_seconds(row.bound_time_s) + mark(row.bounds),
         format_seconds(row.kernels_bound_time_s),
+        format_seconds(row.estimate.time_s) if row.estimate else "-",
         significant(row.tokens_per_s),
         significant(row.tokens_per_s_per_user),
         percent(row.mbu),
@@ -164,10 +165,20 @@ def _times(report: StepReport) -> list[tuple[str, ...]]:
         ("intensity", "-" if intensity is None else f"{significant(intensity)} FLOP/B", ridge),
         ("regime", whole.regime, f"limited by {whole.limited_by}"),
         (what, format_seconds(report.bound_time_s) + mark(report.bounds), in_turn),
+        *_estimated(report),
         ("throughput", rate, user),
         ("at the bound", f"MBU {percent(report.mbu)}", f"of {bandwidth}{peak}"),
         ("memory", *_memory(report)),
     ]
+
+
+def _estimated(report: StepReport) -> list[tuple[str, ...]]:
+    """What good kernels take, one after the other with what passes over the links."""
+    if report.estimate is None:
+        return []
+    time, basis = estimate_text(report.estimate)
+    rate = significant(report.new_tokens / report.estimate.time_s)
+    return [("estimate", time, f"{rate} tokens/s; {basis}")]
 
 
 def _memory(report: StepReport) -> tuple[str, str]:

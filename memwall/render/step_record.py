@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from memwall.models.step.sides import encoder_positions
-from memwall.render.bounds import LIMITS, evidence_record, step_record
+from memwall.render.bounds import LIMITS, estimate_record, evidence_record, step_record
 from memwall.render.data import Record
 from memwall.render.layouts import layout_notes, layout_record
 from memwall.reports.evidence import confession, remarks
@@ -49,6 +49,8 @@ def record(report: StepReport) -> Record:
         "regime": whole.regime,
         "limited_by": whole.limited_by,
         "bound_time_s": report.bound_time_s,
+        **estimate_record(report.estimate),
+        "estimate_tokens_per_s": _estimated_rate(report),
         "terms_s": {limit: times[limit] for limit in LIMITS if limit in times},
         "kernels_bound_time_s": report.kernels_bound_time_s,
         "ttft_s": None if decode else report.bound_time_s,
@@ -69,6 +71,11 @@ def record(report: StepReport) -> Record:
         "notes": all_notes(report),
         "advice": [step_record(step) for step in report.advice],
     }
+
+
+def _estimated_rate(report: StepReport) -> float | None:
+    """Tokens of the whole batch a second, at the estimate."""
+    return report.new_tokens / report.estimate.time_s if report.estimate else None
 
 
 def warning(report: StepReport) -> str | None:
@@ -163,5 +170,6 @@ def _kernel_record(line: Line, report: StepReport) -> Record:
         "regime": line.bound.regime,
         "limited_by": line.bound.limited_by,
         "bound_time_s": line.bound.time_s,
+        "estimate_time_s": line.estimate.time_s if line.estimate else None,
         "share": report.share(line),
     }

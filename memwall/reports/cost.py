@@ -68,12 +68,12 @@ class CostReport(NamedTuple):
     @property
     def tpot_s(self) -> float:
         """Time between two tokens of a user [s]."""
-        return self.decode.expected_time_s
+        return _time_s(self.decode)
 
     @property
     def ttft_s(self) -> float:
         """Time to read one prompt [s]."""
-        return self.prefill.expected_time_s
+        return _time_s(self.prefill)
 
     @property
     def gpu_s_per_token_out(self) -> float:
@@ -159,6 +159,11 @@ def cost(
     prefill = step(decode.model, gpu=decode.device, **given)
     prices = Prices(price, utilisation, watts, requests_per_s, output_tokens)
     return CostReport(decode, prefill, prices, _power(decode.device, watts), decode.defaults)
+
+
+def _time_s(report: StepReport) -> float:
+    estimate = report.estimate
+    return report.kernels_bound_time_s if estimate is None else float(estimate.time_s)
 
 
 def _check(price: float, utilisation: float, rate: float | None, output_tokens: int | None) -> None:

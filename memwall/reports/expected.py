@@ -1,8 +1,6 @@
-"""The time of passes over and over again, each distinct one worked out once: for plans and costs.
+"""The time of passes over and over again, each distinct one worked out once: for plans, serving and costs.
 
-    time = kernels one after the other + exchanges, as an engine does them
-
-Kernels stand at their bounds: a pass takes longer, by what launches and imperfect kernels cost.
+time = estimates of the kernels, one after the other + exchanges, as an engine does them
 """
 
 from __future__ import annotations
@@ -10,8 +8,10 @@ from __future__ import annotations
 from functools import lru_cache, partial
 from typing import NamedTuple
 
-from memwall.bound import bound
 from memwall.errors import UsageError
+from memwall.estimate.constants import Fit
+from memwall.estimate.estimate import Estimate, estimate_kernel
+from memwall.estimate.library import UNKNOWN, Library
 from memwall.hardware import Device
 from memwall.memory.activations import SAMPLED_SEQUENCES, TOKENS_A_PASS, activation_bytes
 from memwall.memory.budget import total_memory
@@ -23,12 +23,20 @@ from memwall.models.storage import storage_of
 from memwall.parallel.layout import Layout
 from memwall.parallel.memory import cache_on_a_gpu, weights_on_a_gpu
 from memwall.parallel.shard import shard
-from memwall.program import kernel_work
+from memwall.program import Kernel
 from memwall.reports.case import Formats
 from memwall.reports.step_layout import Spread, exchanged, part_of
 from memwall.reports.step_setting import computed_in, fastest, setting_of
 
-BASIS = "kernels at their bounds, one after the other, and exchanges as estimated"
+BASIS = "estimates of good kernels, one after the other, and of what passes over the links"
+
+
+@lru_cache(maxsize=65_536)
+def kernel_estimate(
+    kernel: Kernel, device: Device, library: Library = UNKNOWN, own: tuple[Fit, ...] = ()
+) -> Estimate:
+    """The expected time of one kernel of a pass; equal kernels of many passes are worked out once."""
+    return estimate_kernel(kernel, device, library, own=own)
 
 
 class Subject(NamedTuple):
@@ -130,7 +138,7 @@ class Passes:
         part = self._shard(layout)
         chosen = setting._replace(absorbed=self._absorbed(layout, setting))
         launches = kernels(part, chosen)
-        return sum(each.repeats * bound(kernel_work(each.kernel), s.device).time_s for each in launches)
+        return float(sum(each.repeats * kernel_estimate(each.kernel, s.device).time_s for each in launches))
 
     def _absorbed(self, layout: Layout, setting: Setting) -> bool:
         """The form of latent attention: one for prefills and one for decoding, found once."""

@@ -10,6 +10,7 @@ Each layout takes the largest batch, of 1, 2, 4 ..., that fits and keeps the tar
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import cached_property
 from typing import NamedTuple
 
 from memwall.errors import MemwallError, UsageError
@@ -158,6 +159,7 @@ class Search:
 
     def __init__(self, passes: Passes, layout: Layout, targets: Targets, batch: int | None) -> None:
         self.passes, self.layout, self.targets, self.batch = passes, layout, targets, batch
+        self.total = passes.total_bytes
         self.evaluated = 0
 
     def best(self) -> Candidate:
@@ -171,31 +173,42 @@ class Search:
             return Candidate(self.layout, reason=_short(error))
 
     def _search(self) -> Candidate:
-        best: Candidate | None = None
-        batch = self.batch or self.layout.dp
-        prefill = self._prefill_s()
-        while batch <= (self.batch or max(LARGEST_BATCH, self.layout.dp)):
-            found = self._at(batch, prefill)
-            if not found.meets:
-                return best or found
-            if best is None or found.tokens_per_s > best.tokens_per_s:
-                best = found
-            batch *= 2
-        return best or Candidate(self.layout, batch, prefill, reason=f"more replicas than {batch} sequences")
+        """From the largest batch down: more sequences never give fewer tokens a second."""
+        found = self._at(self._batches()[0])  # the smallest, whose reason is the layout's
+        for batch in reversed(self._batches()[1:] if found.meets else []):
+            larger = self._at(batch)
+            if larger.meets:
+                return larger
+        return found
 
-    def _prefill_s(self) -> float:
+    def _batches(self) -> list[int]:
+        """Batches to try, doubling, those beyond the first as far as they fit."""
+        if self.batch:
+            return [self.batch]
+        first = self.layout.dp
+        sizes = [first]
+        while 2 * sizes[-1] <= max(LARGEST_BATCH, first) and self._needed(2 * sizes[-1]) <= self.total:
+            sizes.append(2 * sizes[-1])
+        return sizes
+
+    @cached_property
+    def prefill_s(self) -> float:
         """Of one prompt on one replica."""
         prompt = self.targets.prompt
         alone = self.layout._replace(dp=1) if self.layout.ep == 1 else self.layout
         return self.passes.time(alone, Tokens(alone.dp, prompt, prompt), prefill=True).time_s
 
-    def _at(self, batch: int, ttft_s: float) -> Candidate:
+    def _needed(self, batch: int) -> int:
         self.evaluated += 1
-        targets, total = self.targets, self.passes.total_bytes
-        needed = self.passes.needed_bytes(self.layout, batch, targets.context)
+        return self.passes.needed_bytes(self.layout, batch, self.targets.context)
+
+    def _at(self, batch: int) -> Candidate:
+        targets, needed = self.targets, self._needed(batch)
+        if needed > self.total:
+            over = f"does not fit: {format_bytes(needed - self.total)} too much on a GPU"
+            return Candidate(self.layout, batch, needed_bytes=needed, reason=over)
+        ttft_s = self.prefill_s
         here = Candidate(self.layout, batch, ttft_s, None, needed)
-        if needed > total:
-            return here._replace(reason=f"does not fit: {format_bytes(needed - total)} too much on a GPU")
         tpot_s = self.passes.time(self.layout, Tokens(batch, 1, targets.context), prefill=False).time_s
         here = here._replace(tpot_s=tpot_s)
         if targets.ttft_s is not None and ttft_s > targets.ttft_s:

@@ -1,14 +1,14 @@
 """Serving at a constant number of users: what each of them sees, and what the GPUs give.
 
     TPOT, decoding alone  = a step with all users at the mean context, isl + osl / 2
-    TPOT, inclusive       = that + users x prefill of a prompt / osl
-    TTFT                  = start + a prefill alone + a step + (users x prefill of a prompt) / (2 rounds)
+    TPOT, inclusive       = that + (1 - 1 / (2 rounds)) users x prefill of a prompt / osl
+    TTFT                  = start + a prefill alone + a step + users x prefill of a prompt / (2 rounds)
 
 Each user sends a prompt of isl tokens, is answered with osl, and sends the next at once. While one request's
 osl tokens are made, every user's next prompt is read once, and all wait meanwhile: so a token takes longer
 than a step. Prompts of many users are read together, up to 8192 tokens a pass. A benchmark begins with all
-users at once, who wait for each other, and goes on for ten rounds; the mean TTFT has a tenth of that wait.
-With replicas each has its part of the users.
+users at once: of the first of its rounds each waits for half of the prompts, and sees the other half. With
+replicas each has its part of the users.
 
 Source: the definitions of the serving benchmarks of vLLM, SGLang and TensorRT-LLM: TPOT = (end-to-end time -
 TTFT) / (osl - 1), a mean of requests at a maximum concurrency.
@@ -32,8 +32,8 @@ from memwall.reports.step_layout import layout_of
 CHUNK = 8192
 """Tokens of prompts that engines read in a pass by default."""
 ROUNDS = 10
-"""Requests of each user that serving benchmarks send."""
-START_S = 0.03
+"""Requests of each user that serving benchmarks send, by default."""
+START_S = 0.05
 """From a request's arrival to its first pass: server, tokeniser, scheduler. Fitted to measured TTFT."""
 
 
@@ -46,6 +46,8 @@ class Demand(NamedTuple):
     """Tokens of a prompt."""
     osl: int
     """Tokens of an answer."""
+    rounds: int = ROUNDS
+    """Requests of each user, the first of which come all at once."""
 
 
 class ServeReport(NamedTuple):
@@ -75,13 +77,14 @@ class ServeReport(NamedTuple):
     @property
     def tpot_s(self) -> float:
         """Time between two tokens of a user, the others' prompts included [s]."""
-        return self.step_s + self.users_each * self.prompt_s / self.demand.osl
+        seen = 1 - 1 / (2 * self.demand.rounds)
+        return self.step_s + seen * self.users_each * self.prompt_s / self.demand.osl
 
     @property
     def ttft_s(self) -> float:
         """Mean time to the first token [s]."""
         burst_s = self.users_each * self.prompt_s / 2
-        return START_S + self.alone_s + self.step_s + burst_s / ROUNDS
+        return START_S + self.alone_s + self.step_s + burst_s / self.demand.rounds
 
     @property
     def request_s(self) -> float:
@@ -110,6 +113,7 @@ def serve(
     users: int,
     isl: int,
     osl: int,
+    rounds: int = ROUNDS,
     gpu: str | Device = DEFAULT_GPU,
     dtype: str | None = None,
     weight_dtype: str | None = None,
@@ -125,6 +129,7 @@ def serve(
         users: requests in flight, on all GPUs.
         isl: tokens of a prompt.
         osl: tokens of an answer.
+        rounds: requests of each user; 1: all come at once and none follows.
         gpu: a device, or its name or file.
         dtype: format that the linear layers compute and are stored in.
         weight_dtype: format that they are stored in.
@@ -154,7 +159,7 @@ def serve(
         device,
         layout,
         formats,
-        Demand(users, isl, osl),
+        Demand(users, isl, osl, rounds),
         passes.time(layout, Tokens(users, 1, isl + osl // 2), prefill=False).time_s,
         read_s(together) / together,
         read_s(1),

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 
 from memwall.bound import bound
 from memwall.errors import UsageError
+from memwall.estimate import constants
+from memwall.estimate.library import recognise
 from memwall.hardware import Device
 from memwall.models.load import load as load_model
 from memwall.models.model import Model
@@ -16,6 +18,7 @@ from memwall.ops.attention import IMPLS
 from memwall.parallel.shard import shard
 from memwall.program import kernel_work
 from memwall.reports.case import DEFAULT_GPU, Formats, device_of
+from memwall.reports.expected import kernel_estimate
 from memwall.reports.step_layout import layout_of, part_of, spread_of, with_links
 from memwall.reports.step_report import Line as Line
 from memwall.reports.step_report import StepReport as StepReport
@@ -54,6 +57,9 @@ def step(
     imbalance: float = 1.0,
     offload_weights: str | None = None,
     offload_cache: str | None = None,
+    library: str | None = None,
+    calibration: str | None = None,
+    bound_only: bool = False,
     changes: Mapping[str, str | float] | None = None,
     defaults: tuple[str, ...] = (),
 ) -> StepReport:
@@ -83,6 +89,9 @@ def step(
         imbalance: tokens of the busiest experts' GPU over the mean.
         offload_weights: of each GPU, kept in the host's memory and fetched in every pass: "40GiB".
         offload_cache: of each GPU's cache, the same.
+        library: whose kernels are estimated: cublas, fa3, trtllm, vllm ...
+        calibration: a file of constants for the estimate, as `memwall calibrate` makes.
+        bound_only: leave out the estimate.
         changes: what-ifs on the device.
         defaults: what the caller assumed on the user's behalf, for the report.
 
@@ -97,6 +106,7 @@ def step(
         "merged": merged, "tp": tp, "pp": pp, "ep": ep, "dp": dp,
         "sequence_parallel": sequence_parallel, "imbalance": imbalance,
         "offload_weights": offload_weights, "offload_cache": offload_cache,
+        "library": library, "calibration": calibration,
     }  # fmt: skip
     device = device_of(gpu, changes)
     loaded = load_model(model) if isinstance(model, str) else model
@@ -117,6 +127,12 @@ def step(
     chosen = fastest(part, setting, device)
     other = kernels(part, chosen._replace(eager=not eager, merged=merged or eager))
     lines = tuple(Line(each, bound(kernel_work(each.kernel), device)) for each in kernels(part, chosen))
+    if not bound_only:
+        own = constants.load(calibration) if calibration else ()
+        lines = tuple(
+            line._replace(estimate=kernel_estimate(line.launch.kernel, device, recognise(library), own))
+            for line in lines
+        )
     spread = spread_of(loaded, device, layout, chosen, asked)
     whole = with_links(bound(total(line.work for line in lines), device), spread)
     otherwise = whole_bytes(work_of(other).traffic_bytes)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from memwall.bound import Bound
 from memwall.errors import NotAvailable
+from memwall.estimate.estimate import Estimate, together
 from memwall.hardware import Device
 from memwall.memory.budget import total_memory
 from memwall.models.model import Model, Storage
@@ -27,6 +28,8 @@ class Line(NamedTuple):
     launch: Launch
     bound: Bound
     """Of one launch."""
+    estimate: Estimate | None = None
+    """Of one launch; None when only the bound is wanted."""
 
     @property
     def time_s(self) -> float:
@@ -85,13 +88,22 @@ class StepReport(NamedTuple):
         return self.spread.stretch * self.whole.time_s
 
     @property
-    def expected_time_s(self) -> float:
-        """Kernels at their bounds, one after the other, and exchanges as engines do them [s]."""
+    def kernels_estimate(self) -> Estimate | None:
+        """Of one microbatch's kernels, one after the other; None when only the bound is wanted."""
+        known = [(line.launch.repeats, line.estimate) for line in self.lines]
+        each = [estimate for _, estimate in known if estimate is not None]
+        return together(each, [repeats for repeats, _ in known]) if len(each) == len(known) else None
+
+    @property
+    def estimate(self) -> Estimate | None:
+        """What the pass takes: its kernels one after the other, and what passes over the links."""
+        kernels = self.kernels_estimate
+        if kernels is None:
+            return None
         between_s = self.spread.estimate_time_s
         known_s = self.spread.bound_time_s if between_s is None else between_s
-        return self.spread.beside_host(
-            self.spread.stretch * (sum(line.time_s for line in self.lines) + known_s)
-        )
+        time_s = self.spread.beside_host(self.spread.stretch * (kernels.time_s + known_s))
+        return kernels._replace(time_s=time_s, bound_time_s=self.kernels_bound_time_s)
 
     def share(self, line: Line) -> float:
         """A kernel's part of the pass, one after the other."""
