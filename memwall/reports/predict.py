@@ -9,6 +9,7 @@ from memwall.errors import FileError, MemwallError, shown
 from memwall.estimate import constants
 from memwall.estimate.predict import Prediction, predict
 from memwall.estimate.rows import try_row
+from memwall.reports.predict_collectives import CollectiveRows, is_collective
 from memwall.units import MICRO
 
 Cells = Mapping[str, str]
@@ -71,7 +72,10 @@ def predict_cases(cases: Cases, gpu: str | None = None, calibration: str | None 
         FileError: the calibration is not one.
     """
     own = constants.load(calibration) if calibration else ()
-    return PredictReport(cases, predict([try_row(cells, gpu) for cells in cases.rows], own))
+    kernels = predict([try_row(cells, gpu) for cells in cases.rows if not is_collective(cells)], own)
+    collectives, rest = CollectiveRows(gpu), iter(kernels)
+    found = [collectives.predict(row) if is_collective(row) else next(rest) for row in cases.rows]
+    return PredictReport(cases, found)
 
 
 def _added(prediction: Prediction | MemwallError) -> dict[str, Any]:
