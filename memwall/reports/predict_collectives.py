@@ -1,4 +1,4 @@
-"""Rows of a table that are collectives: op, bytes and gpus; or message_bytes and num_gpus, as data sets do."""
+"""Rows of a table that are collectives: op, bytes, gpus; or message_bytes, num_gpus, as data sets write."""
 
 from __future__ import annotations
 
