@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from memwall.reports.roofline import roofline as roofline
     from memwall.reports.serve import serve as serve
     from memwall.reports.step import step as step
+    from memwall.reports.train_step import train_step as train_step
     from memwall.reports.training import training_memory as training_memory
 
 _PUBLIC = {
@@ -39,6 +40,7 @@ _PUBLIC = {
     "serve": ("memwall.reports.serve", "serve"),
     "cost": ("memwall.reports.cost", "cost"),
     "quant": ("memwall.reports.quant", "quant"),
+    "train_step": ("memwall.reports.train_step", "train_step"),
     "training_memory": ("memwall.reports.training", "training_memory"),
     "gpu": ("memwall.hardware", "load"),
     "model": ("memwall.models.load", "load"),
@@ -59,6 +61,7 @@ __all__ = [
     "roofline",
     "serve",
     "step",
+    "train_step",
     "training_memory",
 ]
 

@@ -47,6 +47,7 @@ COMMANDS = {
     "capacity": "What fits: weights, cache and reserve; most tokens, sequences and context.",
     "quant": "Weights in each format: bytes with scales, fit, and the bound of a decode step.",
     "train-memory": "Training: parameters, gradients, optimizer and activations on each GPU.",
+    "train-step": "One training step: FLOPs of each GPU, what they exchange, and the bound.",
     "plan": "Layouts on several GPUs: those that meet the targets, ranked, and why each other fails.",
     "serve": "Serving at a constant number of users: TTFT, TPOT, throughput.",
     "cost": "Tokens in money and energy, at the prices you name; what one choice saves over another.",

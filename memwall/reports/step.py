@@ -128,13 +128,19 @@ def step(
     other = kernels(part, chosen._replace(eager=not eager, merged=merged or eager))
     lines = tuple(Line(each, bound(kernel_work(each.kernel), device)) for each in kernels(part, chosen))
     if not bound_only:
-        own = constants.load(calibration) if calibration else ()
-        lines = tuple(
-            line._replace(estimate=kernel_estimate(line.launch.kernel, device, recognise(library), own))
-            for line in lines
-        )
+        lines = _estimated(lines, device, library, calibration)
     spread = spread_of(loaded, device, layout, chosen, asked)
     whole = with_links(bound(total(line.work for line in lines), device), spread)
     otherwise = whole_bytes(work_of(other).traffic_bytes)
     given = (device, loaded, named, tokens, source, formats, storage, chosen)
     return StepReport(*given, lines, whole, otherwise, asked, defaults, spread)
+
+
+def _estimated(
+    lines: tuple[Line, ...], device: Device, library: str | None, calibration: str | None
+) -> tuple[Line, ...]:
+    """The lines with the expected time of each kernel."""
+    own, named = constants.load(calibration) if calibration else (), recognise(library)
+    return tuple(
+        line._replace(estimate=kernel_estimate(line.launch.kernel, device, named, own)) for line in lines
+    )

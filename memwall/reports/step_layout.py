@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from memwall import nodes
@@ -151,13 +151,19 @@ OFFLOADS = ("offload_weights", "offload_cache")
 
 def with_links(whole: Bound, spread: Spread) -> Bound:
     """The bound with the time of the busiest kind of link among its terms; links of two kinds overlap."""
+    busiest = busiest_link([*(e.term for e in spread.exchanges), *(e.term for e in spread.host)])
+    if busiest is None:
+        return whole
+    terms = sorted([*whole.terms, busiest], key=lambda term: term.time_s, reverse=True)
+    return whole._replace(terms=tuple(terms))
+
+
+def busiest_link(terms: Iterable[Term]) -> Term | None:
+    """The terms of each kind of link added up, the one that takes longest; None if nothing passes."""
     by_link: dict[str, Term] = {}
-    for term in [*(each.term for each in spread.exchanges), *(each.term for each in spread.host)]:
+    for term in terms:
         key = term.rests_on[0].key
         amount = term.amount + (by_link[key].amount if key in by_link else 0)
         by_link[key] = term._replace(amount=amount)
     busiest = max(by_link.values(), key=lambda term: term.time_s, default=None)
-    if busiest is None or not busiest.amount:
-        return whole
-    terms = sorted([*whole.terms, busiest], key=lambda term: term.time_s, reverse=True)
-    return whole._replace(terms=tuple(terms))
+    return busiest if busiest is not None and busiest.amount else None
