@@ -129,6 +129,28 @@ def log2(n: Count) -> Count:
     return math.log2(n)
 
 
+def floor_sum(count: int, divisor: int, step: int, start: int) -> int:
+    """The sum of floor((start + i step) / divisor) over i < count, in as many steps as Euclid's algorithm.
+
+    Source: Graham, Knuth and Patashnik, Concrete Mathematics, section 3.5.
+
+    >>> floor_sum(4, 5, 3, 1), sum((1 + i * 3) // 5 for i in range(4))
+    (3, 3)
+    """
+    total = 0
+    while count > 0:
+        whole, step = divmod(step, divisor)
+        total += whole * (count * (count - 1) // 2)
+        whole, start = divmod(start, divisor)
+        total += whole * count
+        reached = step * count + start
+        if reached < divisor:
+            break
+        count, start = divmod(reached, divisor)
+        divisor, step = step, divisor
+    return total
+
+
 def triangle(n: Count) -> Count:
     """1 + 2 + ... + n = n(n+1)/2."""
     return exact_div(n * (n + 1), 2)

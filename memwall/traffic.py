@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from memwall.maths import Count, ceil_div, minimum
+from memwall.maths import Count, ceil_div, floor_sum
 
 STATISTIC_BYTES = 4
 """Running maxima, sums and partial results are kept in fp32."""
@@ -144,8 +144,12 @@ def loaded_keys(seq_q: int, seq_kv: int, block_q: int, block_k: Count, causal: b
     blocks = ceil_div(seq_q, block_q)
     if not causal:
         return blocks * seq_kv
-    ends = (seq_kv - seq_q + min(seq_q, (i + 1) * block_q) for i in range(blocks))
-    return sum(minimum(seq_kv, block_k * ceil_div(end, block_k)) for end in ends)
+    # All but the last block end at first + (i + 1) block_q; those that reach into the last, partial block of
+    # keys load all that there are, as the last does.
+    first, whole = seq_kv - seq_q, seq_kv - seq_kv % block_k
+    before = min(blocks - 1, max(0, (whole - first) // block_q))
+    rounded = floor_sum(before, block_k, block_q, first + block_q + block_k - 1)
+    return block_k * rounded + (blocks - before) * seq_kv
 
 
 def flash2(

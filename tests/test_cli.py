@@ -50,6 +50,17 @@ CALLS = {
     "model list": "model list",
     "model show": "model show deepseek-v3",
     "hbm": "hbm",
+    "attention, every generation": "attention --impl all --model llama3-8b --seq 4096",
+    "roofline by level": "roofline --gpu h200 --op gemm --m 512 --n 512 --k 512 --levels",
+    "hierarchy": "hierarchy --gpu mi300x",
+    "tile": "tile --m 512 --n 512 --k 512",
+    "tile of attention": "tile --op attention --head-dim 64",
+    "fuse": "fuse linear,gelu --tokens 64 --hidden 512",
+    "explain": "explain gemv",
+    "crossover": "crossover --op gemv --vary batch",
+    "occupancy": "occupancy --threads 256",
+    "banks": "banks --shape 32x32 --access column",
+    "access": "access --pattern random",
 }
 SEVERAL = {
     "roofline, two GPUs",
@@ -161,6 +172,8 @@ def test_every_example_in_the_help_runs(
     Path("cases.jsonl").write_text('{"op": "gemm", "m": 64, "n": 64, "k": 64, "gpu": "h100"}\n')
     measured = "".join(f"h200,copy,{rows},4096,{5 + rows / 200}\n" for rows in range(100, 9000, 500))
     Path("measured.csv").write_text(f"gpu,op,rows,cols,time_us\n{measured}")
+    for name, export in {"report.csv": "ncu_raw", "table.csv": "rocprof_compute"}.items():
+        Path(name).write_text((ROOT / "tests" / "profiles" / f"{export}.csv").read_text())
     text = output(capsys, " ".join([*path, "--help"]))
     for line in re.findall(r"^ +memwall (.*)$", text, re.MULTILINE):
         if line.startswith("verify") and not {"numpy", "--replay"} & set(line.split()):
@@ -1066,6 +1079,15 @@ HEAVY = {"numpy", "pydantic", "pydantic_core", "rich", "sympy", "scipy", "torch"
         "gpu list --json",
         "model show llama3-70b --format csv",
         "op list --format markdown",
+        "attention --impl all --model llama3-70b --seq 8192 --gpu a100,h100",
+        "roofline --gpu h200 --op gemm --m 4096 --n 4096 --k 4096 --levels",
+        "hierarchy --gpu h100 --json",
+        "tile --m 4096 --n 4096 --k 4096",
+        "occupancy --threads 256",
+        "banks --shape 32x32 --access column",
+        "access --pattern random --format csv",
+        "fuse mlp --tokens 4096 --hidden 4096",
+        "crossover --op gemv --vary batch",
         "--help",
         "roofline --help",
     ],

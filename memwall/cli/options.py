@@ -239,19 +239,6 @@ def set_option(command: F) -> F:
     )
 
 
-def estimate_options(command: F) -> F:
-    """--library, --calibration and --bound-only."""
-    for option in (
-        click.option("--bound-only", is_flag=True, help="leave out the estimate"),
-        click.option("--calibration", metavar="FILE", help="constants of your own: memwall calibrate"),
-        click.option(
-            "--library", metavar="NAME", help="whose kernel is estimated, e.g. cublas, fa3, trtllm, vllm"
-        ),
-    ):
-        command = option(command)
-    return command
-
-
 def output_options(command: F) -> F:
     """--format, --json, -o and --color."""
     for option in (

@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from memwall.cli.devices import answer
+from memwall.cli.estimates import estimate_options
 from memwall.cli.options import (
     IMPL,
     OP,
@@ -14,7 +15,6 @@ from memwall.cli.options import (
     Format,
     causal_option,
     dtype_option,
-    estimate_options,
     gpu_option,
     output_options,
     set_option,
@@ -29,6 +29,7 @@ Examples:
   memwall roofline --gpu v100,a100,h100,mi300x --op gemv --batch 32
   memwall roofline --gpu h100 --op gemv --weight-dtype int4-g128
   memwall roofline --gpu h100 --flops 4.2e12 --bytes 1.6e10
+  memwall roofline --gpu h200 --op gemm --m 4096 --n 4096 --k 4096 --levels
   memwall roofline --gpu h100 --op gemv --set memory.bandwidth_gb_per_s=4000
 
 An operator's dimensions: memwall op show OP
@@ -49,11 +50,17 @@ An operator's dimensions: memwall op show OP
 @causal_option
 @click.option("--flops", type=Amount(), help="FLOPs of any kernel, instead of --op")
 @click.option("--bytes", type=Amount(), help="bytes that it moves")
+@click.option("--levels", is_flag=True, help="a roof for each level: main memory, L2, shared memory")
 @set_option
 @estimate_options
 @output_options
-def command(gpu: str | None, changes: dict[str, str], **options: Any) -> int:
+def command(gpu: str | None, changes: dict[str, str], levels: bool, **options: Any) -> int:
     """What one kernel must cost: FLOPs, bytes, regime and bound time."""
+    if levels:
+        from memwall.render import levels as levels_view
+        from memwall.reports.levels import level_roofline
+
+        return answer(level_roofline, levels_view, gpu, changes, options)
     from memwall.render import roofline as view
 
     return answer(roofline, view, gpu, changes, options)

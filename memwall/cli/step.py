@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from memwall.cli.devices import on_each, show
+from memwall.cli.estimates import estimate_options
 from memwall.cli.layouts import layout_options, offload_options
 from memwall.cli.models import load_model, model_option, source_option
 from memwall.cli.options import (
@@ -15,7 +16,6 @@ from memwall.cli.options import (
     Count,
     Format,
     defaults_of,
-    estimate_options,
     gpu_option,
     output_options,
     set_option,

@@ -9,7 +9,7 @@ from memwall.estimate.decode import DecodeConstants, DecodeShape, decode_time_s
 from memwall.estimate.gemm import GemmConstants, GemmShape, gemm_time_s
 from memwall.estimate.prefill import PrefillConstants, PrefillShape, prefill_time_s
 from memwall.estimate.rowwise import RowwiseConstants, RowwiseShape, rowwise_time_s
-from memwall.maths import Count, exact_div
+from memwall.maths import Count
 from memwall.program import Kernel, Tensor, kernel_work
 
 FEW_QUERIES = 8
@@ -121,7 +121,9 @@ def _attention(kernel: Kernel, q: Tensor, k: Tensor, v: Tensor) -> Run:
     kv_heads, seq_kv, head_dim_v = k.shape[1], k.shape[2], v.shape[3]
     traffic = kernel_work(kernel).traffic_bytes
     if _few(seq_q):
-        per_token = exact_div(k.bytes + v.bytes, batch * kv_heads * seq_kv)
+        per_token = (k.bytes + v.bytes) / (
+            batch * kv_heads * seq_kv
+        )  # packed bits may leave a part of a byte
         narrow = k.dtype.bits < q.dtype.bits
         decode = DecodeShape(
             batch, heads * seq_q, kv_heads, seq_kv, head_dim, head_dim_v, per_token, traffic, narrow
@@ -136,7 +138,7 @@ def _attention(kernel: Kernel, q: Tensor, k: Tensor, v: Tensor) -> Run:
 def _latent(kernel: Kernel, q: Tensor, latent: Tensor) -> Run:
     batch, heads, seq_q, head_dim = q.shape
     seq_kv, head_dim_v = latent.shape[1], kernel.writes[0].shape[-1]
-    per_token = exact_div(latent.bytes, batch * seq_kv)
+    per_token = latent.bytes / (batch * seq_kv)
     traffic = kernel_work(kernel).traffic_bytes
     narrow = latent.dtype.bits < q.dtype.bits
     shape = DecodeShape(batch, heads * seq_q, 1, seq_kv, head_dim, head_dim_v, per_token, traffic, narrow)

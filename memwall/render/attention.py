@@ -29,15 +29,8 @@ Row = AttentionReport | Refusal
 
 def record(report: AttentionReport) -> Record:
     """The report under its documented keys."""
-    first = report.kinds[0]
     return {
-        "gpu": report.device.name,
-        "op": "attention",
-        "model": report.model.name if report.model else None,
-        "shape": {"layers": report.layers, **report.tokens._asdict(), **_kind_record(first)},
-        "dtype": report.formats.dtype,
-        "kv_dtype": report.formats.kv,
-        "causal": report.causal,
+        **shape_record(report),
         "standard": _cost_record(report.standard),
         "flash": _cost_record(report.flash),
         "traffic_reduction": report.traffic_reduction,
@@ -69,7 +62,7 @@ def page(report: AttentionReport) -> Page:
     if report.standard.estimate and report.flash.estimate:
         estimates = [estimate_text(cost.estimate)[0] for cost in costs if cost.estimate]
         rows.append(("estimate, pass", *estimates))
-    sections = [Section(_heading(report), Table(_facts(report))), Section("", numbers(rows, header))]
+    sections = [Section(heading(report), Table(facts(report))), Section("", numbers(rows, header))]
     if len(report.kinds) > 1:
         sections.append(Section("Kinds of layer", _kinds_table(report)))
     return [*sections, *steps_section(report.advice), *notes_section(_notes(report))]
@@ -82,7 +75,7 @@ def compare_page(rows: Sequence[Row]) -> Page:
     table = [_compare_row(row) for row in rows]
     notes = [*_shared_notes(first), *compared_notes(rows, _own_notes)]
     return [
-        Section(_title(first), Table([*_facts(first), *_work_facts(first)])),
+        Section(_title(first), Table([*facts(first), *_work_facts(first)])),
         Section("Bound time of the pass", Table(table, header, frozenset({1, 3}))),
         *notes_section(notes),
     ]
@@ -95,6 +88,19 @@ def _compare_row(row: Row) -> tuple[str, ...]:
     for whole in row.wholes:
         cells += [format_seconds(whole.time_s) + mark([whole]), whole.regime]
     return tuple(cells)
+
+
+def shape_record(report: AttentionReport) -> Record:
+    """What was asked."""
+    return {
+        "gpu": report.device.name,
+        "op": "attention",
+        "model": report.model.name if report.model else None,
+        "shape": {"layers": report.layers, **report.tokens._asdict(), **_kind_record(report.kinds[0])},
+        "dtype": report.formats.dtype,
+        "kv_dtype": report.formats.kv,
+        "causal": report.causal,
+    }
 
 
 def _cost_record(cost: Cost) -> Record:
@@ -143,11 +149,13 @@ def _title(report: AttentionReport) -> str:
     return f"attention  {what}  {report.formats.text}  {'causal' if report.causal else 'no mask'}"
 
 
-def _heading(report: AttentionReport) -> str:
+def heading(report: AttentionReport) -> str:
+    """What is asked, and on which device."""
     return f"{_title(report)}  on {report.device.title} ({report.device.name})"
 
 
-def _facts(report: AttentionReport) -> list[tuple[str, ...]]:
+def facts(report: AttentionReport) -> list[tuple[str, ...]]:
+    """The shape in words."""
     first, tokens = report.kinds[0], report.tokens
     heads = f"{_many(first.heads, 'query head')}, {_many(first.kv_heads, 'KV head')} of {first.head_dim}"
     if first.head_dim_v != first.head_dim:

@@ -181,7 +181,7 @@ def _shared_notes(report: RooflineReport) -> list[str]:
     if report.case:
         notes.append("compulsory traffic, each tensor once, caches cold: the least time, not an estimate")
     if report.case and report.case.impl in FLASH_GENERATIONS:
-        notes.append("fa1, fa2 and fa3 have this floor in common; what each re-reads is not modelled yet")
+        notes.append("fa1, fa2 and fa3 have this floor in common; what each re-reads: attention --impl all")
     return notes
 
 

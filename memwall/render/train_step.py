@@ -111,11 +111,7 @@ def _facts(report: TrainStepReport) -> list[tuple[str, ...]]:
     return [
         ("tokens", f"{report.tokens:,} a step", batches),
         ("FLOPs", format_flops(report.flops), f"a GPU, {format_flops(report.model_flops)} of the model's"),
-        (
-            "bound time",
-            format_seconds(report.bound_time_s),
-            f"limited by {report.limited_by}: {times}{waits}",
-        ),
+        ("bound time", format_seconds(report.bound_time_s), limits),
         ("throughput", f"{significant(report.tokens_per_s)} tokens/s", each),
         ("memory", f"{format_bytes(report.needs.total)} of {usable}", f"memwall train-memory{fits}"),
     ]

@@ -1,0 +1,201 @@
+"""A profiler's export on the roofline: where each kernel stands, what is unhealthy, what to do next."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from memwall import hardware
+from memwall.diagnose.checks import Check, Finding, checks, regime_of, steps
+from memwall.diagnose.reading import Export, Profile, read
+from memwall.errors import MemwallError, NotAvailable, UnknownName, UsageError, shown
+from memwall.hardware import Device
+from memwall.modelled import Modelled, modelled
+from memwall.reports.case import DEFAULT_DTYPE, DEFAULT_GPU
+from memwall.reports.modelled import question_of
+from memwall.reports.roofline import RooflineReport, roofline
+
+
+class Diagnosis(NamedTuple):
+    """One kernel."""
+
+    profile: Profile
+    device: Device
+    peak_flops_per_s: float | None
+    """Of the format asked for, else of the engine that did most; None if the device has none."""
+    op_flops: float | None = None
+    """Of the operator, if this is its only kernel."""
+
+    @property
+    def flops(self) -> float | None:
+        """As counted, else as the operator has it."""
+        return self.profile.flops if self.profile.flops is not None else self.op_flops
+
+    @property
+    def time_s(self) -> float | None:
+        """How long it ran [s]."""
+        return self.profile.values.get("time_s")
+
+    @property
+    def dram_bytes(self) -> float | None:
+        """Through main memory, read and written [B]."""
+        values = self.profile.values
+        if "dram_read_bytes" in values:
+            return values["dram_read_bytes"] + values.get("dram_written_bytes", 0.0)
+        rate = values.get("dram_bytes_per_s")
+        return rate * self.time_s if rate is not None and self.time_s else None
+
+    @property
+    def intensity(self) -> float | None:
+        """FLOPs a byte of main memory."""
+        if self.flops and self.dram_bytes:
+            return self.flops / self.dram_bytes
+        rate, moved = self.achieved_flops_per_s, self.achieved_bytes_per_s
+        return rate / moved if rate and moved else None
+
+    @property
+    def achieved_flops_per_s(self) -> float | None:
+        """FLOPs / time."""
+        if self.flops and self.time_s:
+            return self.flops / self.time_s
+        return self.profile.flops_per_s
+
+    @property
+    def achieved_bytes_per_s(self) -> float | None:
+        """Bytes through main memory / time."""
+        if self.dram_bytes is not None and self.time_s:
+            return self.dram_bytes / self.time_s
+        return self.profile.values.get("dram_bytes_per_s")
+
+    @property
+    def ridge(self) -> float | None:
+        """Peak / bandwidth."""
+        peak = self.peak_flops_per_s
+        return peak / self.device.bandwidth.value if peak else None
+
+    @property
+    def roof_flops_per_s(self) -> float | None:
+        """What the roofline allows at this intensity."""
+        if self.intensity is None or self.peak_flops_per_s is None:
+            return None
+        return min(self.peak_flops_per_s, self.intensity * self.device.bandwidth.value)
+
+    @property
+    def regime(self) -> str:
+        """memory-bound, compute-bound, latency-bound or unknown."""
+        return regime_of(self.values, self.intensity, self.ridge)
+
+    @property
+    def values(self) -> Mapping[str, float]:
+        """What was counted, and main memory's share worked out where it was not."""
+        values = dict(self.profile.values)
+        rate = self.achieved_bytes_per_s
+        if "dram_share" not in values and rate is not None:
+            values["dram_share"] = rate / self.device.bandwidth.value
+        return values
+
+    @property
+    def checks(self) -> tuple[Check, ...]:
+        """The healthy ranges."""
+        return checks(self.values, self.regime)
+
+    @property
+    def steps(self) -> tuple[Finding, ...]:
+        """The decision tree's next steps."""
+        return steps(self.values, self.regime, self.checks)
+
+
+class DiagnoseReport(NamedTuple):
+    """An export on a device, and what an operator should have moved."""
+
+    export: Export
+    device: Device
+    kernels: tuple[Diagnosis, ...]
+    predicted: tuple[RooflineReport, Modelled] | None
+    """With an operator: its roofline and modelled bytes."""
+    defaults: tuple[str, ...]
+
+    def counted(self, field: str) -> float | None:
+        """The sum of a count over all kernels; None if one lacks it."""
+        found = [each.profile.values.get(field) for each in self.kernels]
+        return None if any(value is None for value in found) else sum(value or 0.0 for value in found)
+
+
+def diagnose(
+    path: str,
+    *,
+    gpu: str | None = None,
+    dtype: str | None = None,
+    kernel: str | None = None,
+    changes: Mapping[str, str | float] | None = None,
+    op: str | None = None,
+    **options: Any,
+) -> DiagnoseReport:
+    """Diagnose each kernel of a profiler's export.
+
+    Args:
+        path: the CSV.
+        gpu: the device; the one that the export names unless given.
+        dtype: whose peak is the roof; bf16 unless given.
+        kernel: only kernels whose name has this in it.
+        changes: what-ifs on the device.
+        op: an operator that the kernels together compute, to compare bytes with.
+        options: its shape and formats.
+
+    Raises:
+        FileError: the export cannot be read.
+        UsageError: no kernel of that name.
+    """
+    export = read(path)
+    profiles = [p for p in export.profiles if kernel is None or kernel.lower() in p.kernel.lower()]
+    if not profiles:
+        names = ", ".join(dict.fromkeys(shown(p.kernel) for p in export.profiles[:5]))
+        raise UsageError(f"no kernel has '{shown(kernel)}' in its name", f"There are: {names}")
+    device, defaults = _device(gpu, profiles[0].device, changes)
+    predicted = _predict(op, device, dtype or DEFAULT_DTYPE, options)
+    alone = float(predicted[0].flops) if predicted and len(profiles) == 1 else None
+    kernels = tuple(Diagnosis(each, device, _peak(device, dtype, each.engine), alone) for each in profiles)
+    if dtype is None and any(each.profile.engine is None for each in kernels):
+        defaults = (*defaults, f"dtype {DEFAULT_DTYPE}")
+    return DiagnoseReport(export, device, kernels, predicted, defaults)
+
+
+def _device(
+    gpu: str | None, named: str | None, changes: Mapping[str, str | float] | None
+) -> tuple[Device, tuple[str, ...]]:
+    """As asked, else as the export says, else the default."""
+    if gpu is not None:
+        return hardware.load(gpu, changes), ()
+    if named:
+        try:
+            return hardware.load(named, changes), (f"GPU {named}, as the export says",)
+        except UnknownName:
+            pass
+    return hardware.load(DEFAULT_GPU, changes), (f"GPU {DEFAULT_GPU}",)
+
+
+def _peak(device: Device, dtype: str | None, engine: str | None) -> float | None:
+    """The peak of the format asked for; else of what the kernel used; else of the default format."""
+    if dtype is None and engine == "lanes":
+        return device.vector_peak.value if device.vector_peak else None
+    used = dtype or (engine if engine in device.dtypes() else DEFAULT_DTYPE)
+    try:
+        return float(device.peak(used).rate.value)
+    except NotAvailable:
+        return None
+
+
+def _predict(
+    op: str | None, device: Device, dtype: str, options: dict[str, Any]
+) -> tuple[RooflineReport, Modelled] | None:
+    given = {name: value for name, value in options.items() if value is not None}
+    if op is None:
+        if given:
+            raise UsageError("a shape describes an operator, and none is named", "Add --op, e.g. --op gemm")
+        return None
+    base = roofline(op, gpu=device, dtype=dtype, **given)
+    case = base.case
+    if case is None:
+        raise MemwallError("an operator has a case")
+    question = question_of(case)
+    return base, modelled(question, device)

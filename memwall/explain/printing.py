@@ -1,0 +1,58 @@
+"""Expressions as people write them: 2 k m n, and as LaTeX; with the numbers in place of the symbols."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import sympy
+from sympy.printing.latex import LatexPrinter
+from sympy.printing.str import StrPrinter
+
+
+class _Plain(StrPrinter):  # type: ignore[misc]  # sympy is untyped
+    """2 k m n instead of 2*k*m*n, x^2 instead of x**2, ceil and min instead of ceiling and Min."""
+
+    def _print_Mul(self, expression: Any) -> str:  # noqa: N802 - sympy's name
+        return str(super()._print_Mul(expression)).replace("*", " ")
+
+    def _print_Pow(self, expression: Any, rational: bool = False) -> str:  # noqa: N802
+        return str(super()._print_Pow(expression, rational)).replace("**", "^")
+
+    def _print_Dummy(self, expression: Any) -> str:  # noqa: N802
+        return str(expression.name)
+
+    def _print_ceiling(self, expression: Any) -> str:
+        return f"ceil({self._print(expression.args[0])})"
+
+    def _print_Min(self, expression: Any) -> str:  # noqa: N802
+        return f"min({', '.join(map(self._print, expression.args))})"
+
+    def _print_Max(self, expression: Any) -> str:  # noqa: N802
+        return f"max({', '.join(map(self._print, expression.args))})"
+
+
+def plain(expression: Any) -> str:
+    """The formula on one line: 2 (H_kv d + H) + 3."""
+    return str(_Plain().doprint(sympy.sympify(expression))).replace("**", "^")
+
+
+def latex(expression: Any) -> str:
+    """The formula as LaTeX."""
+    return str(LatexPrinter({"mul_symbol": "thinspace"}).doprint(sympy.sympify(expression)))
+
+
+def with_numbers(expression: Any, values: Mapping[Any, float]) -> str:
+    """The formula with each symbol's number in its place, not worked out: 2 x 4096 x 4096."""
+    numbers = {symbol: sympy.Dummy(_number(value), positive=True) for symbol, value in values.items()}
+    text = plain(sympy.sympify(expression).xreplace(numbers))
+    return re.sub(r"(?<=[\w)]) (?=[\w(])", " x ", text)
+
+
+def _number(value: float) -> str:
+    """4096, or 3.352e12."""
+    if isinstance(value, int) or float(value).is_integer():
+        whole = int(value)
+        return str(whole) if whole < 10_000_000 else f"{float(whole):.5g}".replace("e+", "e")
+    return f"{value:.5g}".replace("e+", "e")

@@ -1,0 +1,41 @@
+"""A device's memory hierarchy, level by level."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from memwall.constant import Constant
+from memwall.hardware import Device
+from memwall.hierarchy import Level, levels
+from memwall.reports.case import DEFAULT_GPU, device_of
+
+
+class HierarchyReport(NamedTuple):
+    """The levels of a device, the nearest to the arithmetic first."""
+
+    device: Device
+    levels: tuple[Level, ...]
+    defaults: tuple[str, ...]
+
+    @property
+    def constants(self) -> tuple[Constant, ...]:
+        """Every number with its source."""
+        found = [c for level in self.levels for c in (level.size, level.bandwidth, level.latency_source)]
+        return tuple(constant for constant in found if constant is not None)
+
+
+def hierarchy(
+    gpu: str | Device = DEFAULT_GPU,
+    changes: Mapping[str, str | float] | None = None,
+    defaults: tuple[str, ...] = (),
+) -> HierarchyReport:
+    """Registers, shared memory, L2, main memory, host and NVMe: size, bandwidth, latency, scope, source.
+
+    Args:
+        gpu: a device, or its name or file.
+        changes: what-ifs on the device.
+        defaults: what the caller assumed.
+    """
+    device = device_of(gpu, changes)
+    return HierarchyReport(device, levels(device), defaults)
