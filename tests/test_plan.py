@@ -66,6 +66,14 @@ def test_a_thousand_layouts_in_under_a_second() -> None:
     assert spent / looked_at < 0.001 * 3  # three times the promise: shared machines
 
 
+def test_a_price_makes_tokens_cost() -> None:
+    report = plan("llama3-70b", gpu="h100", gpus=8, context=4096, price=2.5)
+    best = report.chosen
+    assert best is not None
+    assert report.price_per_token(best) == pytest.approx(8 * 2.5 / 3600 / best.tokens_per_s)
+    assert plan("llama3-8b", context=512, gpus=1).price_per_token(best) is None
+
+
 def test_tighter_targets_never_find_more() -> None:
     found = []
     for tpot_s in (0.1, 0.03, 0.015, 0.001):

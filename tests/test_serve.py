@@ -50,6 +50,7 @@ def test_all_at_once_wait_for_each_other() -> None:
 
 class Row(NamedTuple):
     report: ServeReport
+    dtype: str | None
     ttft_s: float
     tpot_s: float
 
@@ -72,6 +73,7 @@ def rows() -> list[Row]:
                 tp=int(row["tp"]),
                 ep=int(row["ep"]),
             ),
+            row["dtype"] or None,
             float(row["ttft_ms"]) * milli,
             float(row["tpot_ms"]) * milli,
         )
@@ -89,6 +91,22 @@ def test_half_of_the_times_between_tokens_are_within_fifteen_per_cent(rows: list
     assert len(errors) == 199
     assert median(map(abs, errors)) <= 0.15
     assert abs(median(errors)) <= 0.05
+
+
+def test_no_engine_is_faster_than_a_steps_bound(rows: list[Row]) -> None:
+    """With the cache in 8 bits, as some run it; but for rows in which most users queue: TTFT of 10 s."""
+    checked = 0
+    for report, dtype, ttft_s, tpot_s in rows[::3]:
+        if ttft_s > 10:
+            continue
+        demand, layout = report.demand, report.layout
+        least = step(
+            report.model, gpu=report.device, dtype=dtype, kv_dtype="fp8", bound_only=True,
+            batch=demand.users, context=demand.isl + demand.osl // 2, tp=layout.tp, ep=layout.ep,
+        )  # fmt: skip
+        assert least.bound_time_s <= tpot_s, report
+        checked += 1
+    assert checked > 50
 
 
 def test_throughput_is_users_over_request_time() -> None:

@@ -11,7 +11,7 @@ from memwall.render.page import Page, Section, Table, numbers
 from memwall.reports.evidence import confession
 from memwall.reports.expected import BASIS
 from memwall.reports.plan import Candidate, PlanReport
-from memwall.units import format_bytes, format_seconds, significant
+from memwall.units import MEGA, format_bytes, format_seconds, significant
 
 Row = PlanReport | Refusal
 MOST = 12
@@ -35,7 +35,8 @@ def record(report: PlanReport) -> Record:
         "evaluated": report.evaluated,
         "meets": report.chosen is not None,
         "capacity_bytes": report.total_bytes,
-        "layouts": [_candidate(each) for each in report.candidates],
+        "price_per_gpu_hour": report.price_per_gpu_hour,
+        "layouts": [{**_candidate(each), **_cost(report, each)} for each in report.candidates],
         "defaults": list(report.defaults),
         "assumed": list(report.device.assumed),
         "notes": notes(report),
@@ -49,7 +50,7 @@ def page(report: PlanReport) -> Page:
     heading = f"{_title(report)}  on {report.gpus} x {report.device.title} ({report.device.name})"
     sections = [Section(heading, Table(_facts(report, len(good))))]
     if good:
-        sections.append(Section(_more("Layouts that meet them", good), _table(good[:MOST])))
+        sections.append(Section(_more("Layouts that meet them", good), _table(report, good[:MOST])))
     if bad:
         rows = [(each.layout.text, each.reason) for each in bad[:MOST]]
         sections.append(Section(_more("Why the others fail", bad), Table(rows, ("layout", "reason"))))
@@ -59,21 +60,34 @@ def page(report: PlanReport) -> Page:
 def compare_page(rows: Sequence[Row]) -> Page:
     """The best layout of each of several GPUs."""
     first = next(row for row in rows if isinstance(row, PlanReport))
-    header = ("GPU", "layout", "batch", "TTFT", "TPOT", "tokens/s", "a GPU")
+    priced = () if first.price_per_gpu_hour is None else ("M tokens",)
+    header = ("GPU", "layout", "batch", "TTFT", "TPOT", "tokens/s", "a GPU", *priced)
     lines = []
     for row in rows:
         best = None if isinstance(row, Refusal) else row.chosen
         name = row.gpu if isinstance(row, Refusal) else row.device.name
-        lines.append((name, *(_cells(best) if best else ("none", *["-"] * 5))))
+        cost = () if best is None or isinstance(row, Refusal) else _price(row, best)
+        lines.append((name, *(_cells(best) if best else ("none", *["-"] * 5)), *cost))
     table = numbers(lines, header)
     table = table._replace(right=table.right - {1})
-    return [Section(_title(first), table), *notes_section(compared_notes(rows, notes))]
+    return [
+        Section(_title(first), table),
+        *notes_section([*_definitions(first), *compared_notes(rows, _doubts)]),
+    ]
 
 
 def notes(report: PlanReport) -> list[str]:
     """What its reader should know: the definitions with the numbers."""
-    by_default = [f"by default: {', '.join(report.defaults)}"] if report.defaults else []
+    return [*_definitions(report), *_doubts(report)]
+
+
+def _doubts(report: PlanReport) -> list[str]:
     weak = report.device.bandwidth
+    return [confession(weak)] if weak.weak else []
+
+
+def _definitions(report: PlanReport) -> list[str]:
+    by_default = [f"by default: {', '.join(report.defaults)}"] if report.defaults else []
     return [
         *by_default,
         f"times: {BASIS}",
@@ -81,7 +95,6 @@ def notes(report: PlanReport) -> list[str]:
         "TPOT: time between two tokens of a user while the whole batch decodes, at the full context",
         "tokens/s = batch / TPOT, generated, of all users; a user has 1 / TPOT; every layout uses all GPUs",
         "fits: weights, the batch's cache at the full context, the activation estimate, on the fullest GPU",
-        *([confession(weak)] if weak.weak else []),
     ]
 
 
@@ -107,9 +120,16 @@ def _facts(report: PlanReport, good: int) -> list[tuple[str, ...]]:
     ]
 
 
-def _table(candidates: Sequence[Candidate]) -> Table:
-    rows = [(*_cells(each), format_bytes(each.needed_bytes)) for each in candidates]
-    return numbers(rows, ("layout", "batch", "TTFT", "TPOT", "tokens/s", "a GPU", "memory"))
+def _table(report: PlanReport, candidates: Sequence[Candidate]) -> Table:
+    rows = [(*_cells(each), format_bytes(each.needed_bytes), *_price(report, each)) for each in candidates]
+    priced = () if report.price_per_gpu_hour is None else ("M tokens",)
+    return numbers(rows, ("layout", "batch", "TTFT", "TPOT", "tokens/s", "a GPU", "memory", *priced))
+
+
+def _price(report: PlanReport, each: Candidate) -> tuple[str, ...]:
+    """A million generated tokens, in the price's currency."""
+    price = report.price_per_token(each)
+    return () if price is None else (significant(price * MEGA, 3),)
 
 
 def _cells(each: Candidate) -> tuple[str, ...]:
@@ -125,6 +145,11 @@ def _cells(each: Candidate) -> tuple[str, ...]:
 
 def _more(heading: str, rows: Sequence[Candidate]) -> str:
     return heading if len(rows) <= MOST else f"{heading} ({MOST} of {len(rows)}; --json has all)"
+
+
+def _cost(report: PlanReport, each: Candidate) -> Record:
+    price = report.price_per_token(each)
+    return {"price_per_million_tokens_out": None if price is None else price * MEGA}
 
 
 def _candidate(each: Candidate) -> Record:

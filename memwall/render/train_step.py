@@ -82,19 +82,25 @@ def compare_page(rows: Sequence[Row]) -> Page:
     header = ("GPU", "step", "tokens/s", "a GPU", "MFU", "limited by", "fits")
     table = numbers([_compare_row(row) for row in rows], header)
     title = f"train-step  {first.model.title}  {first.layout.text}, ZeRO {first.setup.zero}"
-    return [Section(title, table), *notes_section(compared_notes(rows, notes))]
+    return [Section(title, table), *notes_section([*_definitions(first), *compared_notes(rows, _doubts)])]
 
 
 def notes(report: TrainStepReport) -> list[str]:
     """What its reader should know."""
-    by_default = [f"by default: {', '.join(report.defaults)}"] if report.defaults else []
+    return [*_definitions(report), *_doubts(report)]
+
+
+def _doubts(report: TrainStepReport) -> list[str]:
     rates = [link.rate for each in report.exchanges for _, link in each.group.stages(each.what)]
-    doubts = dict.fromkeys(confession(rate) for rate in rates if rate.weak)
+    return list(dict.fromkeys(confession(rate) for rate in rates if rate.weak))
+
+
+def _definitions(report: TrainStepReport) -> list[str]:
+    by_default = [f"by default: {', '.join(report.defaults)}"] if report.defaults else []
     return [
         *by_default,
         "a bound: everything overlaps; of the backward pass only matrix FLOPs and exchanges are counted",
         "exchanges: their time if nothing hides them; MFU: model FLOPs, without what is computed again",
-        *doubts,
     ]
 
 

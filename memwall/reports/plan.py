@@ -25,6 +25,7 @@ from memwall.reports.expected import Passes, subject
 from memwall.units import format_bytes, format_seconds
 
 LARGEST_BATCH = 4096
+HOUR_S = 3600
 
 
 class Targets(NamedTuple):
@@ -78,6 +79,14 @@ class PlanReport(NamedTuple):
     """Layouts and batches looked at."""
     total_bytes: int
     defaults: tuple[str, ...]
+    price_per_gpu_hour: float | None = None
+    """As the user named it; None: no cost is asked for."""
+
+    def price_per_token(self, candidate: Candidate) -> float | None:
+        """Of a generated token: GPUs x $/GPU-hour / 3600 / tokens a second; None without a price."""
+        if self.price_per_gpu_hour is None or not candidate.tokens_per_s:
+            return None
+        return candidate.layout.gpus * self.price_per_gpu_hour / HOUR_S / candidate.tokens_per_s
 
     @property
     def chosen(self) -> Candidate | None:
@@ -95,6 +104,7 @@ def plan(
     ttft_s: float | None = None,
     tpot_s: float | None = None,
     batch: int | None = None,
+    price: float | None = None,
     dtype: str | None = None,
     weight_dtype: str | None = None,
     kv_dtype: str | None = None,
@@ -112,6 +122,7 @@ def plan(
         ttft_s: time to first token that must be kept [s].
         tpot_s: time between tokens that must be kept [s].
         batch: sequences on all GPUs; by default the best of 1, 2, 4 ...
+        price: of a GPU-hour, for the cost of tokens.
         dtype: format that the linear layers compute and are stored in.
         weight_dtype: format that they are stored in.
         kv_dtype: the cache's format.
@@ -135,7 +146,7 @@ def plan(
     ranked = sorted(found, key=lambda each: (not each.meets, -each.tokens_per_s, each.layout))
     evaluated = sum(search.evaluated for search in searches)
     return PlanReport(
-        loaded, device, gpus, formats, targets, tuple(ranked), evaluated, passes.total_bytes, defaults
+        loaded, device, gpus, formats, targets, tuple(ranked), evaluated, passes.total_bytes, defaults, price
     )
 
 
