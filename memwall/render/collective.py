@@ -73,18 +73,26 @@ def compare_page(rows: Sequence[Row]) -> Page:
     first = next(row for row in rows if isinstance(row, CollectiveReport))
     header = ("GPU", "link", "one way", "bound", "estimate", "algbw", "busbw")
     table = numbers([_compare_row(row) for row in rows], header)
-    return [Section(_title(first), table), *notes_section(compared_notes(rows, notes))]
+    return [Section(_title(first), table), *notes_section([*_counting(first), *compared_notes(rows, _own)])]
 
 
 def notes(report: CollectiveReport) -> list[str]:
     """What its reader should know."""
+    return [*_counting(report), *_own(report)]
+
+
+def _counting(report: CollectiveReport) -> list[str]:
     lines = [f"by default: {', '.join(report.defaults)}"] if report.defaults else []
     what = {
         "all_gather": "the whole output",
         "reduce_scatter": "the whole input",
         "all_to_all": "a GPU's input",
     }
-    lines.append(f"bytes as nccl-tests counts them: {what.get(report.what.op, 'the buffer of one GPU')}")
+    return [*lines, f"bytes as nccl-tests counts them: {what.get(report.what.op, 'the buffer of one GPU')}"]
+
+
+def _own(report: CollectiveReport) -> list[str]:
+    lines = []
     if report.what.op == "all_reduce" and report.group.link.switched:
         lines.append("bound: with the sums done in the switch each byte crosses a GPU's link once")
     if report.estimate_time_s is None:

@@ -82,7 +82,8 @@ def compare_page(rows: Sequence[Row]) -> Page:
     header = ("GPU", "step", "tokens/s", "a GPU", "MFU", "limited by", "fits")
     table = numbers([_compare_row(row) for row in rows], header)
     title = f"train-step  {first.model.title}  {first.layout.text}, ZeRO {first.setup.zero}"
-    return [Section(title, table), *notes_section([*_definitions(first), *compared_notes(rows, _doubts)])]
+    said = [*_definitions(first), *compared_notes(rows, _doubts)]
+    return [Section(title, table), *notes_section(said)]
 
 
 def notes(report: TrainStepReport) -> list[str]:
