@@ -13,6 +13,7 @@ a square).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from memwall.errors import NotAvailable, UnknownName
@@ -117,18 +118,20 @@ def bytes_of(shape: tuple[Count, ...], dtype: Dtype) -> Count:
     >>> bytes_of((4096, 4096), find("int4-g128"))  # 4.125 bits an element
     8650752
     """
-    elements, scales = shape[-1], ceil_div(shape[-1], dtype.block)
-    for dimension in shape[:-1]:
-        elements, scales = elements * dimension, scales * dimension
+    elements = _product(shape)
     payload = _whole_bytes(elements, dtype.bits)
     if not dtype.scale_bits:
         return payload
-    if dtype.block_rows > 1:
-        *outer, rows, cols = (1, *shape)
-        scales = ceil_div(rows, dtype.block_rows) * ceil_div(cols, dtype.block)
-        for dimension in outer:
-            scales = scales * dimension
+    *outer, rows, cols = (1, *shape)
+    scales = _product(outer) * ceil_div(rows, dtype.block_rows) * ceil_div(cols, dtype.block)
     return payload + _whole_bytes(scales, dtype.scale_bits)
+
+
+def _product(shape: Sequence[Count]) -> Count:
+    product: Count = 1
+    for dimension in shape:
+        product = product * dimension
+    return product
 
 
 def _whole_bytes(elements: Count, bits: int) -> Count:

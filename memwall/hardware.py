@@ -101,7 +101,7 @@ class Device:
             f"{self.title}: memory.capacity_gb is not in its file", "Give it: --set memory.capacity_gb=80"
         )
 
-    @property
+    @cached_property
     def l2_bytes(self) -> float | None:
         """L2 capacity [B], if known."""
         l2 = self.group("l2")

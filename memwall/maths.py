@@ -25,6 +25,8 @@ def ceil_div(numerator: Count, denominator: Count) -> Count:
     >>> ceil_div(7, 2), ceil_div(8, 2)
     (4, 4)
     """
+    if type(numerator) is int and type(denominator) is int:  # nearly always, and half the cost
+        return -(-numerator // denominator)
     if _symbolic(numerator, denominator):
         import sympy
 

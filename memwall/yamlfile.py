@@ -59,6 +59,24 @@ def line_of(text: str, path: tuple[str | int, ...]) -> int:
     return line
 
 
+def lines(text: str) -> dict[tuple[str | int, ...], int]:
+    """The 1-based line of every value, by its path; for files of many entries."""
+    found: dict[tuple[str | int, ...], int] = {}
+
+    def walk(node: Any, path: tuple[str | int, ...]) -> None:
+        if isinstance(node, yaml.MappingNode):
+            for key, value in node.value:
+                found[*path, key.value] = key.start_mark.line + 1
+                walk(value, (*path, key.value))
+        elif isinstance(node, yaml.SequenceNode):
+            for index, value in enumerate(node.value):
+                found[*path, index] = value.start_mark.line + 1
+                walk(value, (*path, index))
+
+    walk(yaml.compose(text, Loader=_Loader), ())
+    return found
+
+
 def _child(node: Any, step: str | int) -> tuple[int, Any] | None:
     if isinstance(node, yaml.MappingNode):
         for key, value in node.value:

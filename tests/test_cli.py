@@ -7,6 +7,7 @@ import io
 import json
 import os
 import re
+import shlex
 import stat
 import subprocess
 import sys
@@ -168,6 +169,8 @@ def test_every_example_in_the_help_runs(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     Path("config.json").write_text(json.dumps(A_CONFIG))  # the user's own, which examples name
+    for name in ("README.md", "chapter.txt"):
+        Path(name).write_text("3 GB<!-- memwall: 3*GB -->\n")
     Path("cases.csv").write_text("op,m,n,k\ngemm,64,64,64\n")
     Path("cases.jsonl").write_text('{"op": "gemm", "m": 64, "n": 64, "k": 64, "gpu": "h100"}\n')
     measured = "".join(f"h200,copy,{rows},4096,{5 + rows / 200}\n" for rows in range(100, 9000, 500))
@@ -178,7 +181,7 @@ def test_every_example_in_the_help_runs(
     for line in re.findall(r"^ +memwall (.*)$", text, re.MULTILINE):
         if line.startswith("verify") and not {"numpy", "--replay"} & set(line.split()):
             continue  # it needs a GPU, and takes a minute there
-        code = run(line.partition(" > ")[0].split())
+        code = run(shlex.split(line.partition(" > ")[0]))
         err = capsys.readouterr().err
         if "unknown GPU" in err and len(HARDWARE.names()) < FEW:
             pytest.skip("a GPU of the examples has no file")

@@ -47,7 +47,7 @@ FLOORS = [
     {"memwall.parallel"},
     {"memwall.reports"},
     {"memwall.verify", "memwall.explain", "memwall.diagnose"},
-    {"memwall.render"},
+    {"memwall.render", "memwall.claims"},
     {"memwall.cli"},
 ]
 

@@ -59,6 +59,8 @@ def test_the_wheel_runs_from_any_folder(wheel: Path, tmp_path: Path, unpacked: b
     )
     assert attention["flash"]["traffic_bytes"] == 12079595520  # 80 x 2 x 4096 x 128 x (2 x 64 + 2 x 8)
     assert "h200" in memwall_from(path, tmp_path, "gpu", "list")
+    claims = json.loads(memwall_from(path, tmp_path, "check", "article", "--json"))["claims"]
+    assert all(claim["as_recorded"] for claim in claims)
 
 
 def test_a_checkout_has_no_copy_of_the_data() -> None:

@@ -12,7 +12,7 @@ import pytest
 
 import memwall
 from memwall.cli import run
-from memwall.reports.predict import ADDED
+from memwall.reports.predict import ADDED, predict_cases, read_csv
 
 TABLE = """id,gpu,op,dtype,m,n,k,rows,cols,batch,heads,kv_heads,seq_q,seq_kv,head_dim,causal,impl,kernel
 a,,gemm,bf16,4096,4096,4096,,,,,,,,,,,
@@ -193,3 +193,24 @@ def test_a_collective_says_what_its_command_says(tmp_path: Path) -> None:
     assert float(rows[0]["estimate_us"]) == pytest.approx(reduce.estimate_time_s * 1e6, rel=1e-5)
     assert rows[0]["regime"] == rows[2]["regime"] == "link-bound"
     assert [bool(row["error"]) for row in rows] == [False, False, False, True, True, True]
+
+
+def test_the_bytes_that_kernels_move_are_modelled() -> None:
+    # an H200's counter: 150e6 bytes read from main memory by this product, 67.1e6 compulsory
+    text = "gpu,op,dtype,m,n,k\nh200,gemm,bf16,4096,4096,4096\nh100,copy,bf16,,,\n"
+    first, second = predict_cases(read_csv(text, "cases.csv")).records()
+    assert first["dram_read_bytes"] == pytest.approx(150e6, rel=0.2)
+    assert first["dram_read_bytes"] >= first["read_bytes"]
+    assert first["l2_bytes"] > first["dram_read_bytes"]
+    assert second["error"]
+    assert second["dram_read_bytes"] is None
+
+
+def test_attention_s_bytes_follow_the_implementation() -> None:
+    text = "gpu,op,batch,heads,head_dim,seq,causal,impl\n" + "".join(
+        f"h200,attention,1,32,128,4096,0,{impl}\n" for impl in ("standard", "fa2", "fa3")
+    )
+    standard, fa2, fa3 = predict_cases(read_csv(text, "cases.csv")).records()
+    assert standard["dram_read_bytes"] > 10 * fa2["dram_read_bytes"]
+    assert fa2["dram_read_bytes"] == pytest.approx(105e6, rel=0.05)  # counted
+    assert fa3["dram_read_bytes"] == pytest.approx(101e6, rel=0.05)  # counted

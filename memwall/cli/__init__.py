@@ -69,6 +69,7 @@ COMMANDS = {
     "hbm": "Memory standards beside what each product runs.",
     "op": "The operators: list, show.",
     "model": "The model catalogue: list, show.",
+    "check": "Printed numbers against what they should be: claims files, and numbers in Markdown.",
     "verify": "Real kernels on this GPU: their time and bytes against the prediction.",
 }
 

@@ -20,8 +20,9 @@ A table may come from a pipe: memwall predict -
 Columns, as each operator needs them:
   id gpu op dtype kv_dtype weight_dtype out_dtype impl kernel warm
   m n k experts | rows cols vocab | batch heads kv_heads seq_q seq_kv head_dim head_dim_v causal window
-Added: flops read_bytes written_bytes arithmetic_intensity regime bound_us estimate_us basis
-error_p50 error_p90 error. A row that cannot be predicted says why in error; exit code 1 then.
+Added: flops read_bytes written_bytes arithmetic_intensity dram_read_bytes dram_written_bytes
+l2_bytes (modelled, L2 cold) regime bound_us estimate_us basis error_p50 error_p90 error.
+A row that cannot be predicted says why in error; exit code 1 then.
 """
 
 LINES = (".jsonl", ".ndjson")

@@ -132,7 +132,7 @@ def read_row(cells: Cells, gpu: str | None) -> Row:
     dtype, weight = _formats(cells.get("dtype") or "bf16")
     kv = cells.get("kv_dtype") if op.name in ("attention", "mla") else None
     weight = cells.get("weight_dtype") or weight
-    dims = _dims(op.name, tuple((dim, _cell(cells, names)) for dim, names in DIMS.items()))
+    dims = _dims(op.name, tuple((dim, _cell(cells, names)) for dim, names in _columns(op.name)))
     causal = _flag(cells.get("causal"), "causal")
     if op.mask:
         causal = op.mask(dict(dims), causal)
@@ -209,12 +209,15 @@ def _cell(cells: Cells, names: tuple[str, ...]) -> str:
 @cache
 def _dims(name: str, cells: tuple[tuple[str, str], ...]) -> tuple[tuple[str, int], ...]:
     op = _op(name)
-    given = {dim: _count(dim, text) for dim, text in cells if text and _takes(op, dim)}
+    given = {dim: _count(dim, text) for dim, text in cells if text}
     return tuple(registry.resolve(op, given)[0].items())
 
 
-def _takes(op: Op, name: str) -> bool:
-    return name in op.dims or name in op.shorthand
+@cache
+def _columns(name: str) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """The dimensions that an operator takes, and the columns that give them."""
+    op = _op(name)
+    return tuple((dim, names) for dim, names in DIMS.items() if dim in op.dims or dim in op.shorthand)
 
 
 @cache

@@ -61,13 +61,12 @@ class Op(NamedTuple):
     @property
     def dims(self) -> tuple[str, ...]:
         """The names of its dimensions, required ones first."""
-        return tuple(name for name in self.parameters if name not in _SETTINGS)
+        return _dims(self.build)
 
     @property
     def required(self) -> tuple[str, ...]:
         """The dimensions that have no default."""
-        parameters = self.parameters
-        return tuple(d for d in self.dims if parameters[d].default is inspect.Parameter.empty)
+        return _required(self.build)
 
     def takes(self, setting: str) -> bool:
         """Whether it has a setting such as `causal`."""
@@ -82,6 +81,17 @@ class Op(NamedTuple):
 @cache  # every question about an operator's dimensions asks for them
 def _parameters(build: Callable[..., Program]) -> Mapping[str, inspect.Parameter]:
     return inspect.signature(build).parameters
+
+
+@cache
+def _dims(build: Callable[..., Program]) -> tuple[str, ...]:
+    return tuple(name for name in _parameters(build) if name not in _SETTINGS)
+
+
+@cache
+def _required(build: Callable[..., Program]) -> tuple[str, ...]:
+    parameters = _parameters(build)
+    return tuple(d for d in _dims(build) if parameters[d].default is inspect.Parameter.empty)
 
 
 _OPS: dict[str, Op] = {}

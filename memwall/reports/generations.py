@@ -97,6 +97,9 @@ def generations(
     causal: bool | None = None,
     changes: Mapping[str, str | float] | None = None,
     defaults: tuple[str, ...] = (),
+    library: str | None = None,
+    calibration: str | None = None,
+    bound_only: bool = False,
     **shape: int | None,
 ) -> GenerationsReport:
     """The generations side by side, for a model's pass or one layer of a shape.
@@ -112,6 +115,9 @@ def generations(
         causal: the mask.
         changes: what-ifs.
         defaults: what the caller assumed.
+        library: as in `attention`, like the two that follow.
+        calibration: constants of the user's own.
+        bound_only: no estimate.
         shape: the shape.
 
     Raises:
@@ -119,7 +125,7 @@ def generations(
     """
     base = attention(
         model, gpu=gpu, dtype=dtype, kv_dtype=kv_dtype, causal=causal, changes=changes, defaults=defaults,
-        library=None, calibration=None, bound_only=True, **shape,
+        library=library, calibration=calibration, bound_only=bound_only, **shape,
     )  # fmt: skip
     for name, size in (("block-q", block_q), ("block-kv", block_kv)):
         if size is not None and not 1 <= size <= KIBI:

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
 from typing import Any, NamedTuple
 
-from memwall.errors import FileError, MemwallError, shown
+from memwall.dtypes import precision
+from memwall.errors import FileError, MemwallError, NotPublished, shown
 from memwall.estimate import constants
 from memwall.estimate.predict import Prediction, predict
-from memwall.estimate.rows import try_row
+from memwall.estimate.rows import Row, try_row
+from memwall.modelled import Modelled, Question, modelled
+from memwall.ops import registry
 from memwall.reports.predict_collectives import CollectiveRows, is_collective
 from memwall.units import MICRO
 
@@ -19,6 +23,9 @@ ADDED = (
     "read_bytes",
     "written_bytes",
     "arithmetic_intensity",
+    "dram_read_bytes",
+    "dram_written_bytes",
+    "l2_bytes",
     "regime",
     "bound_us",
     "estimate_us",
@@ -42,6 +49,8 @@ class PredictReport(NamedTuple):
 
     cases: Cases
     predictions: Sequence[Prediction | MemwallError]
+    bytes_moved: Sequence[Modelled | None]
+    """Modelled, L2 cold; None where a row has no prediction or its device's file no L2."""
 
     @property
     def failed(self) -> int:
@@ -55,9 +64,9 @@ class PredictReport(NamedTuple):
 
     def records(self) -> Iterator[dict[str, Any]]:
         """Every row with its prediction under the added columns."""
-        for cells, prediction in zip(self.cases.rows, self.predictions, strict=True):
-            own = {name: cells.get(name, "") for name in self.cases.columns if name not in ADDED}
-            yield {**own, **_added(prediction)}
+        kept = [name for name in self.cases.columns if name not in ADDED]
+        for cells, prediction, moved in zip(self.cases.rows, self.predictions, self.bytes_moved, strict=True):
+            yield {**{name: cells.get(name, "") for name in kept}, **_added(prediction, moved)}
 
 
 def predict_cases(cases: Cases, gpu: str | None = None, calibration: str | None = None) -> PredictReport:
@@ -72,13 +81,35 @@ def predict_cases(cases: Cases, gpu: str | None = None, calibration: str | None 
         FileError: the calibration is not one.
     """
     own = constants.load(calibration) if calibration else ()
-    kernels = predict([try_row(cells, gpu) for cells in cases.rows if not is_collective(cells)], own)
-    collectives, rest = CollectiveRows(gpu), iter(kernels)
-    found = [collectives.predict(row) if is_collective(row) else next(rest) for row in cases.rows]
-    return PredictReport(cases, found)
+    rows = [try_row(cells, gpu) for cells in cases.rows]
+    predictions = predict(rows, own)
+    moved = [
+        None if isinstance(row, MemwallError) or isinstance(answer, MemwallError) else _moved(row)
+        for row, answer in zip(rows, predictions, strict=True)
+    ]
+    links = CollectiveRows(gpu)
+    found = [
+        links.predict(cells) if is_collective(cells) else answer
+        for cells, answer in zip(cases.rows, predictions, strict=True)
+    ]
+    return PredictReport(cases, found, moved)
 
 
-def _added(prediction: Prediction | MemwallError) -> dict[str, Any]:
+def _moved(row: Row) -> Modelled | None:
+    """What a row's kernels are expected to move, L2 cold."""
+    dims, formats = dict(row.dims), _formats(row.dtype, row.weight, row.kv, row.out)
+    impl = row.impl or (row.library.kernel if row.library.kernel in row.op.impls else None)
+    program = registry.build(row.op, dims, formats, row.causal, impl)
+    try:
+        return modelled(Question(row.op.name, dims, formats, program, row.causal, impl), row.device)
+    except NotPublished:
+        return None
+
+
+_formats = cache(precision)
+
+
+def _added(prediction: Prediction | MemwallError, moved: Modelled | None) -> dict[str, Any]:
     if isinstance(prediction, MemwallError):
         return {**dict.fromkeys(ADDED), "error": str(prediction)}
     p = prediction
@@ -88,6 +119,9 @@ def _added(prediction: Prediction | MemwallError) -> dict[str, Any]:
         "read_bytes": _whole(p.read_bytes),
         "written_bytes": _whole(p.written_bytes),
         "arithmetic_intensity": _short(p.flops / traffic) if traffic else None,
+        "dram_read_bytes": moved and round(moved.dram.read_bytes),
+        "dram_written_bytes": moved and round(moved.dram.written_bytes),
+        "l2_bytes": moved and round(moved.l2.total_bytes),
         "regime": p.regime,
         "bound_us": _short(p.bound_time_s / MICRO),
         "estimate_us": _short(p.estimate_time_s / MICRO),
