@@ -19,14 +19,13 @@ from memwall.models.model import Model, Storage
 from memwall.models.passes import Tokens
 from memwall.models.step.launch import Setting
 from memwall.models.step.whole import kernels
-from memwall.models.storage import storage_of
 from memwall.parallel.layout import Layout
 from memwall.parallel.memory import cache_on_a_gpu, weights_on_a_gpu
 from memwall.parallel.shard import shard
 from memwall.program import Kernel
 from memwall.reports.case import Formats
 from memwall.reports.step_layout import Spread, exchanged, part_of
-from memwall.reports.step_setting import computed_in, fastest, setting_of
+from memwall.reports.step_setting import fastest, formats_of, setting_of
 
 BASIS = "estimates of good kernels, one after the other, and of what passes over the links"
 
@@ -64,9 +63,7 @@ def subject(
     """
     if not model.decodes or model.encoder:
         raise UsageError(f"{model.title} is not a decoder: this is for those", "Try memwall step")
-    computed = dtype or computed_in(model, device, weight_dtype)
-    formats = Formats.named(computed, weight_dtype, kv_dtype)
-    storage = storage_of(model, formats.weight or (formats.dtype if dtype else None))
+    formats, storage = formats_of(model, device, dtype, weight_dtype, kv_dtype)
     setting = setting_of(device, formats, storage, Tokens(1, 1, 1), "decode")
     return Subject(model, device, storage, setting), formats
 

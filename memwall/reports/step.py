@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from memwall.bound import bound
 from memwall.errors import UsageError
@@ -11,21 +11,21 @@ from memwall.estimate.library import recognise
 from memwall.hardware import Device
 from memwall.models.load import load as load_model
 from memwall.models.model import Model
+from memwall.models.step.launch import Launch
 from memwall.models.step.sides import source_default
 from memwall.models.step.whole import kernels
-from memwall.models.storage import storage_of
 from memwall.ops.attention import IMPLS
 from memwall.parallel.shard import shard
 from memwall.program import kernel_work
-from memwall.reports.case import DEFAULT_GPU, Formats, device_of
+from memwall.reports.case import DEFAULT_GPU, device_of
 from memwall.reports.expected import kernel_estimate
 from memwall.reports.step_layout import layout_of, part_of, spread_of, with_links
 from memwall.reports.step_report import Line as Line
 from memwall.reports.step_report import StepReport as StepReport
 from memwall.reports.step_report import whole_bytes as whole_bytes
 from memwall.reports.step_setting import (
-    computed_in,
     fastest,
+    formats_of,
     phase_of,
     setting_of,
     tokens_of,
@@ -110,30 +110,35 @@ def step(
     }  # fmt: skip
     device = device_of(gpu, changes)
     loaded = load_model(model) if isinstance(model, str) else model
-    if impl not in IMPLS:
-        raise UsageError(f"attention has no implementation '{impl}'", f"Choose from: {', '.join(IMPLS)}")
+    _check(impl)
     named = phase_of(loaded, phase, seq, context)
     tokens, source = tokens_of(loaded, named, batch, seq, context, source_tokens)
     if named == "decode":
         defaults = (*defaults, *source_default(source_tokens, source))
-    computed = dtype or computed_in(loaded, device, weight_dtype)
-    defaults = defaults if dtype else (*defaults, f"dtype {computed}")
-    formats = Formats.named(computed, weight_dtype, kv_dtype)
-    storage = storage_of(loaded, formats.weight or (formats.dtype if dtype else None))
+    formats, storage = formats_of(loaded, device, dtype, weight_dtype, kv_dtype)
+    defaults = defaults if dtype else (*defaults, f"dtype {formats.dtype}")
     layout = layout_of(loaded, asked)
     part = shard(loaded, layout)
     setting = setting_of(device, formats, storage, tokens, named)._replace(source=source, impl=impl)
     setting = part_of(setting, layout, tokens)._replace(eager=eager, merged=merged or not eager)
     chosen = fastest(part, setting, device)
     other = kernels(part, chosen._replace(eager=not eager, merged=merged or eager))
-    lines = tuple(Line(each, bound(kernel_work(each.kernel), device)) for each in kernels(part, chosen))
-    if not bound_only:
-        lines = _estimated(lines, device, library, calibration)
+    other_bytes = whole_bytes(work_of(other).traffic_bytes)
+    lines = _lines(kernels(part, chosen), device)
+    lines = lines if bound_only else _estimated(lines, device, library, calibration)
     spread = spread_of(loaded, device, layout, chosen, asked)
     whole = with_links(bound(total(line.work for line in lines), device), spread)
-    otherwise = whole_bytes(work_of(other).traffic_bytes)
     given = (device, loaded, named, tokens, source, formats, storage, chosen)
-    return StepReport(*given, lines, whole, otherwise, asked, defaults, spread)
+    return StepReport(*given, lines, whole, other_bytes, asked, defaults, spread)
+
+
+def _check(impl: str) -> None:
+    if impl not in IMPLS:
+        raise UsageError(f"attention has no implementation '{impl}'", f"Choose from: {', '.join(IMPLS)}")
+
+
+def _lines(launches: Iterable[Launch], device: Device) -> tuple[Line, ...]:
+    return tuple(Line(each, bound(kernel_work(each.kernel), device)) for each in launches)
 
 
 def _estimated(
