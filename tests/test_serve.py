@@ -139,6 +139,15 @@ def test_the_json_has_what_is_promised(capsys: pytest.CaptureFixture[str]) -> No
     assert any("TPOT: time between two tokens" in note for note in document["notes"])
 
 
+def test_what_does_not_fit_names_a_layout_that_does() -> None:
+    report = served(tp=1, users=1)
+    assert not report.fits
+    assert report.roomier is not None
+    assert report.roomier.tp == 2  # 141 GB on two of 85 GB
+    assert served(tp=2, users=1).fits
+    assert served(100_000).roomier is None
+
+
 @pytest.mark.parametrize(
     ("options", "says"),
     [("--isl 1024", "--osl"), ("--isl 0 --osl 8", "--isl"), ("--isl 8 --osl 8 --tp 3", "--tp 2")],

@@ -100,7 +100,8 @@ def own_notes(report: CostReport) -> list[str]:
     if report.prices.watts is not None:
         lines = [f"{power.value:g} W a GPU all the while, as given"]
     if report.decode.fits is False:
-        lines.append(f"{report.model.name} does not fit: see memwall capacity")
+        fit = next((step.text for step in report.decode.advice if step.action == "fit"), "memwall capacity")
+        lines.append(f"{report.model.name} does not fit: {fit}")
     return [
         *lines,
         *map(confession, weak(report.decode.bounds)),

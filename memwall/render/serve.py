@@ -44,6 +44,7 @@ def record(report: ServeReport) -> Record:
         "needed_bytes": report.needed_bytes,
         "capacity_bytes": report.total_bytes,
         "fits": report.fits,
+        "fits_with_tp": report.roomier.tp if report.roomier else None,
         "basis": report.basis,
         "defaults": list(report.defaults),
         "assumed": list(report.device.assumed),
@@ -92,7 +93,9 @@ def own_notes(report: ServeReport) -> list[str]:
     if report.fits:
         return []
     over = format_bytes(report.needed_bytes - report.total_bytes)
-    return [f"does not fit: {over} too much on a GPU; an engine would have some users wait"]
+    wider = report.roomier
+    instead = f"with {wider.text} it fits" if wider else "no tp within a node holds it"
+    return [f"does not fit: {over} too much on a GPU, so that some users would wait; {instead}"]
 
 
 def _title(report: ServeReport) -> str:

@@ -21,10 +21,12 @@ from typing import Any, NamedTuple
 
 from memwall.hardware import Device
 from memwall.maths import ceil_div
+from memwall.memory.budget import MOST_GPUS
 from memwall.models.load import load as load_model
 from memwall.models.model import Model
 from memwall.models.passes import Tokens
-from memwall.parallel.layout import Layout
+from memwall.nodes import node_of
+from memwall.parallel.layout import Layout, faults
 from memwall.reports.case import DEFAULT_GPU, Formats, device_of
 from memwall.reports.expected import Passes, subject
 from memwall.reports.step_layout import layout_of
@@ -67,6 +69,8 @@ class ServeReport(NamedTuple):
     needed_bytes: int
     total_bytes: int
     basis: str
+    roomier: Layout | None
+    """The same with the least tp, from its own on, that holds it all; None: none within a node."""
     defaults: tuple[str, ...]
 
     @property
@@ -166,5 +170,15 @@ def serve(
         passes.needed_bytes(layout, users, isl + osl),
         passes.total_bytes,
         passes.basis,
+        _roomier(passes, layout, users, isl + osl),
         defaults,
     )
+
+
+def _roomier(passes: Passes, layout: Layout, users: int, length: int) -> Layout | None:
+    """The layout with the least tp, from its own on, under which everything fits."""
+    node = node_of(passes.subject.device)
+    most = node.gpus if node else MOST_GPUS
+    wider = (layout._replace(tp=tp) for tp in range(layout.tp, most + 1))
+    possible = (each for each in wider if next(faults(each, passes.subject.model), None) is None)
+    return next((e for e in possible if passes.needed_bytes(e, users, length) <= passes.total_bytes), None)
