@@ -171,7 +171,7 @@ def plot_decode(
     loaded = load_model(model)
     batches, contexts = _values(batch, "--batch"), _values(context, "--context")[:8]
     reports = {
-        each: [step(loaded, gpu=device, phase="decode", batch=b, context=each, **formats) for b in batches]
+        each: [step(loaded, gpu=device, batch=b, context=each, bound_only=True, **formats) for b in batches]
         for each in contexts
     }
     return show(view.figure(reports, batches), {"output": output, "form": form, "size": size})

@@ -8,7 +8,7 @@ from html import escape
 from importlib.resources import files
 from itertools import starmap
 from math import log2
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import memwall
 from memwall.bound import REGIMES
@@ -78,8 +78,9 @@ def _on_gpu(question: Question, device: Device) -> OnGpu:
     for phase in PHASES:
         if phase == "decode" and not model.decodes:
             continue
-        length = {"context" if phase == "decode" else "seq": question.context}
-        reports[phase] = step(model, gpu=device, phase=phase, batch=question.batch, **length, **words)  # type: ignore[arg-type]
+        asked: dict[str, Any] = {**words, "context" if phase == "decode" else "seq": question.context}
+        asked |= {"phase": phase, "batch": question.batch, "bound_only": True}
+        reports[phase] = step(model, gpu=device, **asked)
         forms[phase] = forms_of(device, model, phase, words, _most(question))
     return OnGpu(device, forms, reports)
 

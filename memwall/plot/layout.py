@@ -42,7 +42,7 @@ class Frame(NamedTuple):
         )
 
 
-_EDGE = 0.001
+_EDGE = 1 / 512
 
 
 def layout(picture: Picture, width: float = WIDTH, height: float = HEIGHT) -> Scene:

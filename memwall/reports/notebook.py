@@ -12,7 +12,8 @@ from typing import Any
 
 def _view(report: Any) -> Any:
     """The module that shows a report: memwall.reports.step is shown by memwall.render.step."""
-    return import_module(f"memwall.render.{type(report).__module__.rpartition('.')[2]}")
+    name = type(report).__module__.rpartition(".")[2].removesuffix("_report")
+    return import_module(f"memwall.render.{name}")
 
 
 def to_dict(report: Any) -> dict[str, Any]:

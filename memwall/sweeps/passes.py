@@ -17,10 +17,9 @@ from memwall.models.load import load as load_model
 from memwall.models.model import Model
 from memwall.models.step.launch import Launch, Setting
 from memwall.models.step.whole import kernels
-from memwall.models.storage import storage_of, weight_bytes
+from memwall.models.storage import weight_bytes
 from memwall.program import kernel_work
-from memwall.reports.case import Formats
-from memwall.reports.step_setting import computed_in, fastest, phase_of, setting_of, tokens_of, work_of
+from memwall.reports.step_setting import fastest, formats_of, phase_of, setting_of, tokens_of, work_of
 from memwall.sweeps.ops import bounded
 from memwall.sweeps.points import Array, Values
 
@@ -91,11 +90,8 @@ def setting_at(
     batch, seq, context = values.get("batch", 1), values.get("seq"), values.get("context")
     phase = phase_of(model, settings.get("phase"), seq, context)
     tokens, source = tokens_of(model, phase, batch, seq, context, None)
-    dtype, weight_dtype = words.get("dtype"), words.get("weight_dtype")
-    formats = Formats.named(
-        dtype or computed_in(model, device, weight_dtype), weight_dtype, words.get("kv_dtype")
-    )
-    storage = storage_of(model, formats.weight or (formats.dtype if dtype else None))
+    named = (words.get(name) for name in ("dtype", "weight_dtype", "kv_dtype"))
+    formats, storage = formats_of(model, device, *named)
     eager, merged = bool(settings.get("eager")), bool(settings.get("merged"))
     setting = setting_of(device, formats, storage, tokens, phase)
     setting = setting._replace(source=source, impl=settings.get("impl") or "flash")
