@@ -238,7 +238,7 @@ def test_interrupted_it_leaves_whole_records(
     [
         ("verify --m 8", 2, "Add --op"),
         ("verify --op gemv --m 8 --k 8 --impl tirton", 2, "Did you mean triton"),
-        ("verify --op gelu --rows 8 --cols 8", 4, "no kernel for gelu"),
+        ("verify --op silu_mul --rows 8 --cols 8", 4, "no kernel for silu_mul"),
         ("verify --backend numpy --counters", 2, "takes no --counters"),
         ("verify --backend numpy --op gemv", 2, "takes no --op"),
         ("verify --l2-bytes 4096", 2, "Add --backend numpy"),
