@@ -103,7 +103,7 @@ def _from_device(gpu: str | None, source: str | None, output: str | None, keep: 
             host.EXTRA,
         )
     facts = provenance(machine)
-    default = f"measured by memwall {facts['memwall']} on {facts['gpu']}, {facts['date']}"
+    default = f"libraries' kernels, run on {facts['gpu']}"
     reading = measurements.parse("--from-device", table_of(found.rows), gpu)
     return _write(
         calibration_of(reading, device, source or default), "memwall calibrate --from-device", output, facts

@@ -39,7 +39,7 @@ def calibration_yaml(
         held_out: the errors of all launches, each where its fit did not see it.
     """
     fitted = sum(len(entry.fitted.fitted) for entry in entries)
-    rows = sum(entry.fitted.rows for entry in entries if not entry.library.known)
+    widest = {(entry.family, entry.format): entry.fitted.rows for entry in reversed(entries)}
     lines = [
         f"# Made by: {command}",
         f"name: {name}",
@@ -47,7 +47,7 @@ def calibration_yaml(
         f"date: {date}",
         f"source: {_quoted(source)}",
         f"method: {_quoted(METHOD)}",
-        f"rows: {rows or sum(entry.fitted.rows for entry in entries)}",
+        f"rows: {sum(widest.values())}",
         f"fitted_constants: {fitted}",
         *_held_out_lines(held_out),
         *_provenance_lines(provenance),

@@ -10,7 +10,7 @@ import numpy
 from memwall import hardware
 from memwall.errors import UsageError
 from memwall.estimate import measurements, shipped
-from memwall.estimate.calibrate import Entry, Spread, calibrate, spread
+from memwall.estimate.calibrate import Entry, Spread, by, calibrate, spread
 from memwall.estimate.samples import rows_in, samples_of
 from memwall.hardware import Device
 
@@ -34,9 +34,14 @@ class CalibrationReport(NamedTuple):
 
     @property
     def held_out(self) -> Spread:
-        """How far off the launches were that each fit did not see, every launch once."""
-        first = {(entry.family, entry.format): entry for entry in reversed(self.entries)}
-        return spread(numpy.concatenate([entry.fitted.errors for entry in first.values()]))
+        """How far off the launches were, each held out of the fit of its library, else of that of all."""
+        errors = []
+        for group in by(self.entries, lambda entry: (entry.family, entry.format)).values():
+            libraries = [entry for entry in group if entry.library.known]
+            covered = sum(entry.fitted.rows for entry in libraries)
+            every = covered == group[0].fitted.rows or len(libraries) == len(group)
+            errors += [entry.fitted.errors for entry in (libraries if every else group[:1])]
+        return spread(numpy.concatenate(errors))
 
 
 def calibration(path: str, gpu: str, source: str | None = None) -> CalibrationReport:
