@@ -20,9 +20,14 @@ if TYPE_CHECKING:
     from memwall.models.load import load as model
     from memwall.reports.attention import attention as attention
     from memwall.reports.capacity import capacity as capacity
+    from memwall.reports.collective import collective_time as collective
+    from memwall.reports.cost import cost as cost
+    from memwall.reports.plan import plan as plan
     from memwall.reports.quant import quant as quant
     from memwall.reports.roofline import roofline as roofline
+    from memwall.reports.serve import serve as serve
     from memwall.reports.step import step as step
+    from memwall.reports.train_step import train_step as train_step
     from memwall.reports.training import training_memory as training_memory
 
 _PUBLIC = {
@@ -30,7 +35,12 @@ _PUBLIC = {
     "attention": ("memwall.reports.attention", "attention"),
     "step": ("memwall.reports.step", "step"),
     "capacity": ("memwall.reports.capacity", "capacity"),
+    "collective": ("memwall.reports.collective", "collective_time"),
+    "plan": ("memwall.reports.plan", "plan"),
+    "serve": ("memwall.reports.serve", "serve"),
+    "cost": ("memwall.reports.cost", "cost"),
     "quant": ("memwall.reports.quant", "quant"),
+    "train_step": ("memwall.reports.train_step", "train_step"),
     "training_memory": ("memwall.reports.training", "training_memory"),
     "gpu": ("memwall.hardware", "load"),
     "model": ("memwall.models.load", "load"),
@@ -42,11 +52,16 @@ __all__ = [
     "__version__",
     "attention",
     "capacity",
+    "collective",
+    "cost",
     "gpu",
     "model",
+    "plan",
     "quant",
     "roofline",
+    "serve",
     "step",
+    "train_step",
     "training_memory",
 ]
 

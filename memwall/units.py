@@ -117,6 +117,23 @@ SIZES = {
 """Bytes in a unit as people type it; GB is decimal, GiB binary, and a bare number is GiB."""
 
 
+def parse_seconds(text: str, name: str) -> float:
+    """A time in seconds: `30ms`, `1.5 s`, `500us`; the unit must be there.
+
+    Raises:
+        UsageError: not a time above zero.
+
+    >>> parse_seconds("30ms", "--tpot"), parse_seconds("1.5 s", "--ttft")
+    (0.03, 1.5)
+    """
+    word = text.strip()
+    unit = next((unit for unit, _ in reversed(_SECONDS) if word.endswith(unit)), "")
+    number = _number(word.removesuffix(unit)) if unit else None
+    if number is None or not 0 < number <= LARGEST_COUNT:
+        raise UsageError(f"{name} must be a time, not '{shown(text)}'", f"Write it like {name} 30ms or 1.5s")
+    return round(number * dict(_SECONDS)[unit], 15)
+
+
 def parse_size(text: str, name: str, least: int = 0) -> int:
     """An amount of memory in bytes: `44.42GiB`, `80 GB`, `512MiB`, and `5` for 5 GiB.
 

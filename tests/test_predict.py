@@ -178,6 +178,23 @@ def test_twenty_thousand_rows_take_a_few_seconds(tmp_path: Path) -> None:
     assert time.perf_counter() - started < 10  # it takes one; 100,000 rows take five
 
 
+def test_a_collective_says_what_its_command_says(tmp_path: Path) -> None:
+    path = tmp_path / "links.csv"
+    path.write_text(
+        "gpu,op,m,n,k,num_gpus,message_bytes\n"
+        "h100,all-reduce,,,,8,67108864\nh100,gemm,64,64,64,,\nl40s,alltoall,,,,4,1048576\n"
+        "h100,all_gather,,,,16,1024\nm1,all_reduce,,,,2,1024\n,all_reduce,,,,2,\n"
+    )
+    code, rows = predicted(path, "--gpu", "h200")
+    assert code == 1
+    reduce = memwall.collective("all_reduce", size_bytes=67108864, gpus=8, gpu="h100")
+    assert reduce.estimate_time_s is not None
+    assert float(rows[0]["bound_us"]) == pytest.approx(reduce.bound_time_s * 1e6, rel=1e-5)
+    assert float(rows[0]["estimate_us"]) == pytest.approx(reduce.estimate_time_s * 1e6, rel=1e-5)
+    assert rows[0]["regime"] == rows[2]["regime"] == "link-bound"
+    assert [bool(row["error"]) for row in rows] == [False, False, False, True, True, True]
+
+
 def test_the_bytes_that_kernels_move_are_modelled() -> None:
     # an H200's counter: 150e6 bytes read from main memory by this product, 67.1e6 compulsory
     text = "gpu,op,dtype,m,n,k\nh200,gemm,bf16,4096,4096,4096\nh100,copy,bf16,,,\n"

@@ -47,7 +47,7 @@ def test_the_json_has_what_is_promised(capsys: pytest.CaptureFixture[str]) -> No
     assert document["resident_weight_bytes"] == 2 * 70553706496
     kernels = document["kernels"]
     keys = "name kind repeats flops read_bytes written_bytes traffic_bytes arithmetic_intensity regime"
-    assert list(kernels[0]) == [*keys.split(), "limited_by", "bound_time_s", "share"]
+    assert list(kernels[0]) == [*keys.split(), "limited_by", "bound_time_s", "estimate_time_s", "share"]
     for key in ("traffic_bytes", "read_bytes", "written_bytes"):
         assert document[key] == sum(k["repeats"] * k[key] for k in kernels)
     products = ("linear", "attention", "head")

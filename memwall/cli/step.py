@@ -8,6 +8,8 @@ from typing import Any
 import click
 
 from memwall.cli.devices import on_each, show
+from memwall.cli.estimates import estimate_options
+from memwall.cli.layouts import layout_options, offload_options
 from memwall.cli.models import load_model, model_option, source_option
 from memwall.cli.options import (
     IMPL,
@@ -31,6 +33,8 @@ Examples:
   memwall step --model llama3-8b --gpu h100 --phase prefill --seq 8192
   memwall step --model config.json --gpu h100 --context 4096 --dtype fp8
   memwall step --model mixtral-8x7b --context 4096 --weight-dtype int4-g128
+  memwall step --model llama3-70b --gpu h100 --tp 8 --batch 32 --context 4096
+  memwall step --model deepseek-v3 --gpu h200 --tp 8 --ep 8 --context 4096
   memwall step --model llama3-8b --phase decode --context 8192 --eager
   memwall step --model qwen3-32b --context 8192 --gpu h200,b200 --json
 """
@@ -40,7 +44,7 @@ Examples:
 @model_option
 @gpu_option
 @click.option("--phase", type=click.Choice(PHASES), help="by default as --seq or --context says")
-@click.option("--batch", type=Count(8), default=1, show_default=True, help="sequences")
+@click.option("--batch", type=Count(8), default=1, show_default=True, help="sequences, on all GPUs together")
 @click.option("--context", type=Count(), help="decode: tokens in the cache, the new one counted")
 @click.option("--seq", type=Count(), help="prefill: tokens of the prompt")
 @source_option
@@ -60,6 +64,9 @@ Examples:
 )
 @click.option("--eager", is_flag=True, help="each elementwise step and each projection a kernel of its own")
 @click.option("--merged", is_flag=True, help="with --eager: QKV one product, gate and up one, all the same")
+@layout_options
+@offload_options
+@estimate_options
 @set_option
 @output_options
 def command(gpu: str | None, model: str, changes: dict[str, str], **options: Any) -> int:

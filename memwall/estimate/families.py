@@ -108,6 +108,8 @@ def _product(kernel: Kernel) -> Run:
     products: Count = 1
     for dimension in c.shape[:-2]:
         products = products * dimension
+    if kernel.name == "grouped_gemm" and len(b.shape) == len(c.shape) + 1:
+        products, m = b.shape[0], c.shape[0] / b.shape[0]  # rows sorted by expert: the mean of each met
     shape = GemmShape(m, n, a.shape[-1], products, kernel_work(kernel).traffic_bytes, a.bytes)
     narrow = b.role == "weight" and b.dtype.bits < a.dtype.bits
     number = f"w{b.dtype.bits}a{a.dtype.bits}" if narrow else number_class(kernel.compute)

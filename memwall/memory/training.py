@@ -155,9 +155,7 @@ def _stage(setup: Setup, index: int) -> Needs:
     """One pipeline stage: its layers, the embedding in the first, the head in the last."""
     model, run, first, last = setup.model, setup.run, index == 0, index == setup.pipeline - 1
     layers = _layers_of(setup, index)
-    weights = [weight for group in layers for weight in _weights(group, model)]
-    weights += [weight for weight in _outside(model) if _is_here(weight, model, first, last)]
-    weights += _of_towers(model) if first else []
+    weights = stage_weights(setup, index)
     states = [_states(setup, weight) for weight in weights]
     parameters, gradients, optimizer = (ceil(sum(kind)) for kind in zip(*states, strict=True))
     each = sum(layer_bytes(group, model, run) for group in layers)
@@ -165,6 +163,14 @@ def _stage(setup: Setup, index: int) -> Needs:
     in_flight = setup.pipeline - index
     working = _recomputed(setup, layers) + _gathered(setup, layers)
     return Needs(parameters, gradients, optimizer, in_flight * each, working)
+
+
+def stage_weights(setup: Setup, index: int = 0) -> list[Weight]:
+    """The weights of a pipeline stage: its layers', the embedding in the first, the head in the last."""
+    model, first, last = setup.model, index == 0, index == setup.pipeline - 1
+    weights = [weight for group in _layers_of(setup, index) for weight in _weights(group, model)]
+    weights += [weight for weight in _outside(model) if _is_here(weight, model, first, last)]
+    return weights + (_of_towers(model) if first else [])
 
 
 def _states(setup: Setup, weight: Weight) -> tuple[float, float, float]:

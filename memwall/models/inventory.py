@@ -44,6 +44,18 @@ def tower_items(tower: Tower) -> Iterator[Item]:
             yield item._replace(quantised=False)
 
 
+def outer_items(model: Model) -> list[Item]:
+    """The weights outside the layers; the embedding first."""
+    return [Item(weight, 1, False) for weight in outer_weights(model)]
+
+
+def layer_items(model: Model) -> Iterator[tuple[list[Item], int]]:
+    """The weights of one layer of each group, and how many such layers it has."""
+    for group in (*model.encoder, *model.layers):
+        one = [item._replace(repeats=1) for item in _items(group, model.hidden_size, model.norm_bias)]
+        yield one, group.repeats
+
+
 def outer_weights(model: Model) -> list[Weight]:
     """Those outside the layers. A tied table is the embedding alone; the head multiplies with it."""
     vocabulary = (model.vocab_size, model.row)

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 from memwall.errors import Refusal
 from memwall.models.cache import DEFAULT_FORMAT
-from memwall.render.bounds import compared_notes, mark, notes_section, steps_section
+from memwall.render.bounds import compared_notes, estimate_text, mark, notes_section, steps_section
+from memwall.render.layouts import exchange_section, layout_facts
 from memwall.render.page import Page, Section, Table, numbers
 from memwall.render.step_record import all_notes, own_notes, percent, shared_notes
 from memwall.render.step_record import record as record
@@ -28,6 +29,7 @@ def page(report: StepReport) -> Page:
     return [
         Section(_heading(report), Table([*_facts(report), *_times(report)])),
         Section("Kernels, all repeats of each", _kernel_table(report)),
+        *exchange_section(report),
         *steps_section(report.advice),
         *notes_section(all_notes(report)),
     ]
@@ -37,9 +39,9 @@ def compare_page(rows: Sequence[Row]) -> Page:
     """Several devices side by side."""
     first = next(row for row in rows if isinstance(row, StepReport))
     time = "a token" if first.phase == "decode" else "TTFT"
-    header = ("GPU", time, "in turn", "tokens/s", "a user", "MBU", "MFU", "limited by", "fits")
+    header = ("GPU", time, "in turn", "estimate", "tokens/s", "a user", "MBU", "MFU", "limited by", "fits")
     notes = [*shared_notes(first), *compared_notes(rows, own_notes)]
-    table = Table([_compare_row(row) for row in rows], header, frozenset(range(1, 7)))
+    table = Table([_compare_row(row) for row in rows], header, frozenset(range(1, 8)))
     return [
         Section(_title(first), Table(_facts(first))),
         Section("At the bound", table),
@@ -49,11 +51,12 @@ def compare_page(rows: Sequence[Row]) -> Page:
 
 def _compare_row(row: Row) -> tuple[str, ...]:
     if isinstance(row, Refusal):
-        return (row.gpu, *["-"] * 8)
+        return (row.gpu, *["-"] * 9)
     return (
         row.device.name,
-        format_seconds(row.whole.time_s) + mark(row.bounds),
+        format_seconds(row.bound_time_s) + mark(row.bounds),
         format_seconds(row.kernels_bound_time_s),
+        format_seconds(row.estimate.time_s) if row.estimate else "-",
         significant(row.tokens_per_s),
         significant(row.tokens_per_s_per_user),
         percent(row.mbu),
@@ -68,7 +71,7 @@ def _kernel_table(report: StepReport) -> Table:
     largest = max(line.time_s for line in report.lines)
     rows = []
     for line in report.lines:
-        work, share = line.work, line.time_s / report.kernels_bound_time_s
+        work, share = line.work, report.share(line)
         intensity = line.bound.arithmetic_intensity
         rows.append(
             (
@@ -105,7 +108,9 @@ def _title(report: StepReport) -> str:
 
 
 def _heading(report: StepReport) -> str:
-    return f"{_title(report)}  on {report.device.title} ({report.device.name})"
+    count = report.spread.layout.gpus
+    several = f"{count} x " if count > 1 else ""
+    return f"{_title(report)}  on {several}{report.device.title} ({report.device.name})"
 
 
 def _facts(report: StepReport) -> list[tuple[str, ...]]:
@@ -122,6 +127,7 @@ def _facts(report: StepReport) -> list[tuple[str, ...]]:
     compared = report.asked["merged"] and not report.setting.eager
     against = "of an eager pass whose projections are merged" if compared else ""
     return [
+        *layout_facts(report),
         ("tokens", *_tokens_text(report)),
         ("FLOPs", format_flops(work.flops)),
         ("traffic", format_bytes(work.traffic_bytes), ", ".join(traffic)),
@@ -158,11 +164,21 @@ def _times(report: StepReport) -> list[tuple[str, ...]]:
     return [
         ("intensity", "-" if intensity is None else f"{significant(intensity)} FLOP/B", ridge),
         ("regime", whole.regime, f"limited by {whole.limited_by}"),
-        (what, format_seconds(whole.time_s) + mark(report.bounds), in_turn),
+        (what, format_seconds(report.bound_time_s) + mark(report.bounds), in_turn),
+        *_estimated(report),
         ("throughput", rate, user),
         ("at the bound", f"MBU {percent(report.mbu)}", f"of {bandwidth}{peak}"),
         ("memory", *_memory(report)),
     ]
+
+
+def _estimated(report: StepReport) -> list[tuple[str, ...]]:
+    """What good kernels take, one after the other with what passes over the links."""
+    if report.estimate is None:
+        return []
+    time, basis = estimate_text(report.estimate)
+    rate = significant(report.new_tokens / report.estimate.time_s)
+    return [("estimate", time, f"{rate} tokens/s; {basis}")]
 
 
 def _memory(report: StepReport) -> tuple[str, str]:
@@ -171,5 +187,7 @@ def _memory(report: StepReport) -> tuple[str, str]:
     parts = f"weights {format_bytes(report.resident_weight_bytes)}"
     if report.resident_cache_bytes:
         parts += f", cache {format_bytes(report.resident_cache_bytes)}"
+    offloaded = report.spread.offloaded_bytes
+    parts += f", of these {format_bytes(offloaded)} in the host's" if offloaded else ""
     fits = {True: "", False: ": does not fit", None: ""}[report.fits]
     return format_bytes(needed) + of, parts + fits

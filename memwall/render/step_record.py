@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from memwall.models.step.sides import encoder_positions
-from memwall.render.bounds import LIMITS, evidence_record, step_record
+from memwall.render.bounds import LIMITS, estimate_record, evidence_record, step_record
 from memwall.render.data import Record
+from memwall.render.layouts import layout_notes, layout_record
 from memwall.reports.evidence import confession, remarks
 from memwall.reports.step import Line, StepReport, whole_bytes
 from memwall.units import format_bytes, significant
@@ -47,20 +48,23 @@ def record(report: StepReport) -> Record:
         "ridge_point": whole.ridge_point,
         "regime": whole.regime,
         "limited_by": whole.limited_by,
-        "bound_time_s": whole.time_s,
+        "bound_time_s": report.bound_time_s,
+        **estimate_record(report.estimate),
+        "estimate_tokens_per_s": _estimated_rate(report),
         "terms_s": {limit: times[limit] for limit in LIMITS if limit in times},
         "kernels_bound_time_s": report.kernels_bound_time_s,
-        "ttft_s": None if decode else whole.time_s,
-        "time_per_token_s": whole.time_s if decode else None,
+        "ttft_s": None if decode else report.bound_time_s,
+        "time_per_token_s": report.bound_time_s if decode else None,
         "tokens_per_s": report.tokens_per_s,
         "tokens_per_s_per_user": report.tokens_per_s_per_user,
-        "tokens_per_s_per_gpu": report.tokens_per_s,
+        "tokens_per_s_per_gpu": report.tokens_per_s / report.spread.layout.gpus,
         "mbu": report.mbu,
         "mfu": report.mfu,
         "fits": report.fits,
         "capacity_bytes": report.capacity_bytes,
         "resident_weight_bytes": report.resident_weight_bytes,
         "resident_cache_bytes": report.resident_cache_bytes,
+        **layout_record(report),
         "kernels": [_kernel_record(line, report) for line in report.lines],
         "defaults": list(report.defaults),
         **evidence_record(report.device, report.bounds, report.model),
@@ -69,16 +73,28 @@ def record(report: StepReport) -> Record:
     }
 
 
+def _estimated_rate(report: StepReport) -> float | None:
+    """Tokens of the whole batch a second, at the estimate."""
+    return report.new_tokens / report.estimate.time_s if report.estimate else None
+
+
 def warning(report: StepReport) -> str | None:
     """That it does not fit, and by how much; None if it does, or nobody knows."""
     capacity, needed = report.capacity_bytes, report.resident_bytes
     if capacity is None or needed <= capacity:
         return None
     return (
-        f"{report.model.name} does not fit on one {report.device.name}: weights "
+        f"{report.model.name} does not fit on {_where(report)}: weights "
         f"{format_bytes(report.resident_weight_bytes)} and cache {format_bytes(report.resident_cache_bytes)} "
         f"are {format_bytes(needed - capacity)} more than its {format_bytes(capacity)}"
     )
+
+
+def _where(report: StepReport) -> str:
+    layout = report.spread.layout
+    if layout.gpus == 1:
+        return f"one {report.device.name}"
+    return f"{layout.gpus} {report.device.name} ({layout.text}), on each"
 
 
 def all_notes(report: StepReport) -> list[str]:
@@ -123,6 +139,7 @@ def own_notes(report: StepReport) -> list[str]:
     too_large = warning(report)
     if too_large:
         notes.append(too_large)
+    notes += layout_notes(report)
     if report.setting.absorbed:
         notes.append(
             "latent attention absorbed: on this device faster than making K and V of the whole cache"
@@ -153,5 +170,6 @@ def _kernel_record(line: Line, report: StepReport) -> Record:
         "regime": line.bound.regime,
         "limited_by": line.bound.limited_by,
         "bound_time_s": line.bound.time_s,
-        "share": line.time_s / report.kernels_bound_time_s,
+        "estimate_time_s": line.estimate.time_s if line.estimate else None,
+        "share": report.share(line),
     }

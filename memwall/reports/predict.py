@@ -13,6 +13,7 @@ from memwall.estimate.predict import Prediction, predict
 from memwall.estimate.rows import Row, try_row
 from memwall.modelled import Modelled, Question, modelled
 from memwall.ops import registry
+from memwall.reports.predict_collectives import CollectiveRows, is_collective
 from memwall.units import MICRO
 
 Cells = Mapping[str, str]
@@ -86,7 +87,12 @@ def predict_cases(cases: Cases, gpu: str | None = None, calibration: str | None 
         None if isinstance(row, MemwallError) or isinstance(answer, MemwallError) else _moved(row)
         for row, answer in zip(rows, predictions, strict=True)
     ]
-    return PredictReport(cases, predictions, moved)
+    links = CollectiveRows(gpu)
+    found = [
+        links.predict(cells) if is_collective(cells) else answer
+        for cells, answer in zip(cases.rows, predictions, strict=True)
+    ]
+    return PredictReport(cases, found, moved)
 
 
 def _moved(row: Row) -> Modelled | None:

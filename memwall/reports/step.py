@@ -2,202 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Iterable, Mapping
 
-from memwall.bound import Bound, bound
-from memwall.errors import NotAvailable, UsageError
+from memwall.bound import bound
+from memwall.errors import UsageError
+from memwall.estimate import constants
+from memwall.estimate.library import recognise
 from memwall.hardware import Device
-from memwall.memory.budget import total_memory
-from memwall.models import cache
 from memwall.models.load import load as load_model
-from memwall.models.model import Model, Storage
-from memwall.models.passes import Tokens
-from memwall.models.step.launch import Launch, Setting
+from memwall.models.model import Model
+from memwall.models.step.launch import Launch
 from memwall.models.step.sides import source_default
 from memwall.models.step.whole import kernels
-from memwall.models.storage import storage_of, weight_bytes
 from memwall.ops.attention import IMPLS
-from memwall.program import Work, kernel_work
-from memwall.reports.case import DEFAULT_GPU, Formats, device_of
+from memwall.parallel.shard import shard
+from memwall.program import kernel_work
+from memwall.reports.case import DEFAULT_GPU, device_of
+from memwall.reports.expected import kernel_estimate
+from memwall.reports.step_layout import layout_of, part_of, spread_of, with_links
+from memwall.reports.step_report import Line as Line
+from memwall.reports.step_report import StepReport as StepReport
+from memwall.reports.step_report import whole_bytes as whole_bytes
 from memwall.reports.step_setting import (
-    computed_in,
     fastest,
+    formats_of,
     phase_of,
     setting_of,
     tokens_of,
     total,
     work_of,
 )
-
-if TYPE_CHECKING:
-    from memwall.reports.steps import Step
-
-
-class Line(NamedTuple):
-    """A kernel of the pass with its bound."""
-
-    launch: Launch
-    bound: Bound
-    """Of one launch."""
-
-    @property
-    def time_s(self) -> float:
-        """The least time of all its repeats, one after the other [s]."""
-        return self.launch.repeats * self.bound.time_s
-
-    @property
-    def work(self) -> Work:
-        """Of all its repeats."""
-        return self.bound.work.times(self.launch.repeats)
-
-
-class StepReport(NamedTuple):
-    """A pass on one device, at the bound."""
-
-    device: Device
-    model: Model
-    phase: str
-    tokens: Tokens
-    source: int
-    """Tokens of the encoder; 0 without one."""
-    formats: Formats
-    storage: Storage
-    setting: Setting
-    lines: tuple[Line, ...]
-    whole: Bound
-    """All kernels together, everything overlapping."""
-    other_traffic_bytes: int
-    """Of the same pass eager, or of an eager one fused."""
-    asked: Mapping[str, Any]
-    """The arguments, to ask again with something changed."""
-    defaults: tuple[str, ...]
-
-    @property
-    def bounds(self) -> list[Bound]:
-        """The pass's bound and its kernels'."""
-        return [self.whole, *(line.bound for line in self.lines)]
-
-    @property
-    def advice(self) -> tuple[Step, ...]:
-        """What to do next, in order, each with its bound."""
-        from memwall.reports.step_advice import next_steps
-
-        return next_steps(self)
-
-    @property
-    def kernels_bound_time_s(self) -> float:
-        """The sum of the kernels' bounds [s]: one after the other."""
-        return sum(line.time_s for line in self.lines)
-
-    @property
-    def new_tokens(self) -> int:
-        """Tokens that the pass reads, or adds."""
-        return self.tokens.batch * self._each
-
-    @property
-    def tokens_per_s(self) -> float:
-        """Tokens of the whole batch a second, at the bound: of the prompt, or generated."""
-        return self.new_tokens / self.whole.time_s
-
-    @property
-    def tokens_per_s_per_user(self) -> float:
-        """Those of one sequence."""
-        return self._each / self.whole.time_s
-
-    @property
-    def _each(self) -> int:
-        return self.source if self.source and self.phase == "prefill" else self.tokens.seq_q
-
-    @property
-    def mbu(self) -> float:
-        """Memory bandwidth utilisation: the pass's bytes / bandwidth, over the bound time."""
-        return float(self.whole.work.traffic_bytes / self.device.bandwidth.value / self.whole.time_s)
-
-    @property
-    def mfu(self) -> float:
-        """Model FLOPs utilisation: matrix FLOPs / their formats' peaks, over the bound time."""
-        flops = self.whole.work.matrix_flops
-        busy = sum(count / self.device.peak(dtype).rate.value for dtype, count in flops.items())
-        return float(busy / self.whole.time_s)
-
-    @property
-    def saved_bytes(self) -> int:
-        """What fusion saves, of an eager pass's traffic."""
-        return abs(self.other_traffic_bytes - whole_bytes(self.whole.work.traffic_bytes))
-
-    def read_bytes(self, *roles: str) -> int:
-        """What the pass reads of tensors of those roles; tables that are looked up apart."""
-        return self._bytes(roles, "reads")
-
-    def written_bytes(self, *roles: str) -> int:
-        """What the pass writes of tensors of those roles."""
-        return self._bytes(roles, "writes")
-
-    def _bytes(self, roles: Sequence[str], side: str) -> int:
-        found = 0.0
-        for launch in (line.launch for line in self.lines):
-            for tensor in getattr(launch.kernel, side):
-                looked_up = launch.kind == "embedding" and tensor.role == "weight"
-                if tensor.role in roles and not looked_up and tensor.name not in _ANGLES:
-                    found += launch.repeats * tensor.bytes
-        return whole_bytes(found)
-
-    @property
-    def weight_bytes(self) -> int:
-        """Weights that the pass reads: the experts that it meets, and of the embedding nothing."""
-        return self.read_bytes("weight", "parameter")
-
-    @property
-    def activation_bytes(self) -> int:
-        """Everything that passes between kernels, read and written, and what is looked up."""
-        streamed = self.weight_bytes + self.read_bytes("cache", "state")
-        return whole_bytes(self.whole.work.traffic_bytes) - streamed - self.written_bytes("cache", "state")
-
-    @property
-    def resident_weight_bytes(self) -> int:
-        """Weights that have to be in memory: all of them."""
-        return weight_bytes(self.model, self.storage).total
-
-    @property
-    def resident_cache_bytes(self) -> int:
-        """Cache and states of the batch once the pass is done."""
-        if not self.model.decodes:
-            return 0
-        kv = self.setting.plain.kv
-        each = cache.sequence_bytes(self.model, self.length, kv)
-        each += self.length * cache.indexer_bytes_per_token(self.model, kv)
-        each += cache.state_bytes_per_sequence(self.model)
-        each += self.source * cache.cross_bytes_per_source_token(self.model, kv)
-        return self.tokens.batch * each
-
-    @property
-    def length(self) -> int:
-        """Tokens of a sequence in the cache once the pass is done; with an encoder, of the decoder."""
-        return 1 if self.source and self.phase == "prefill" else self.tokens.seq_kv
-
-    @property
-    def capacity_bytes(self) -> int | None:
-        """The device's memory as programs see it; None if its file does not say."""
-        try:
-            return int(total_memory(self.device).value)
-        except NotAvailable:
-            return None
-
-    @property
-    def fits(self) -> bool | None:
-        """Whether weights and cache are within that memory; None if it is not known."""
-        capacity = self.capacity_bytes
-        return None if capacity is None else self.resident_bytes <= capacity
-
-    @property
-    def resident_bytes(self) -> int:
-        """Weights and cache that have to be in memory; activations are not counted."""
-        return self.resident_weight_bytes + self.resident_cache_bytes
-
-
-_ANGLES = ("cos, sin", "cos", "sin")
-"""Parameters that no checkpoint holds."""
 
 
 def step(
@@ -215,6 +49,17 @@ def step(
     impl: str = "flash",
     eager: bool = False,
     merged: bool = False,
+    tp: int = 1,
+    pp: int = 1,
+    ep: int = 1,
+    dp: int = 1,
+    sequence_parallel: bool = False,
+    imbalance: float = 1.0,
+    offload_weights: str | None = None,
+    offload_cache: str | None = None,
+    library: str | None = None,
+    calibration: str | None = None,
+    bound_only: bool = False,
     changes: Mapping[str, str | float] | None = None,
     defaults: tuple[str, ...] = (),
 ) -> StepReport:
@@ -236,53 +81,71 @@ def step(
         impl: of attention: flash or standard.
         eager: every elementwise step and every projection a kernel of its own.
         merged: in an eager pass too, QKV is one product, and gate and up one.
+        tp: GPUs that each matrix is cut between.
+        pp: stages that the layers are cut in.
+        ep: GPUs of the tp x dp that whole experts are spread over.
+        dp: replicas of all but the experts; `batch` is of all together.
+        sequence_parallel: norms and residual sums cut by tokens among the tp GPUs.
+        imbalance: tokens of the busiest experts' GPU over the mean.
+        offload_weights: of each GPU, kept in the host's memory and fetched in every pass: "40GiB".
+        offload_cache: of each GPU's cache, the same.
+        library: whose kernels are estimated: cublas, fa3, trtllm, vllm ...
+        calibration: a file of constants for the estimate, as `memwall calibrate` makes.
+        bound_only: leave out the estimate.
         changes: what-ifs on the device.
         defaults: what the caller assumed on the user's behalf, for the report.
 
     Raises:
-        UsageError: an unknown name, or a shape that cannot be.
+        UsageError: an unknown name, a shape that cannot be, or a layout that the model does not have.
         NotAvailable: the device has no peak for that format, or the model has no such phase.
     """
     asked = {
         "phase": phase, "batch": batch, "context": context, "seq": seq,
         "source_tokens": source_tokens, "dtype": dtype,
         "weight_dtype": weight_dtype, "kv_dtype": kv_dtype, "impl": impl, "eager": eager,
-        "merged": merged,
+        "merged": merged, "tp": tp, "pp": pp, "ep": ep, "dp": dp,
+        "sequence_parallel": sequence_parallel, "imbalance": imbalance,
+        "offload_weights": offload_weights, "offload_cache": offload_cache,
+        "library": library, "calibration": calibration,
     }  # fmt: skip
     device = device_of(gpu, changes)
     loaded = load_model(model) if isinstance(model, str) else model
-    if impl not in IMPLS:
-        raise UsageError(f"attention has no implementation '{impl}'", f"Choose from: {', '.join(IMPLS)}")
+    _check(impl)
     named = phase_of(loaded, phase, seq, context)
     tokens, source = tokens_of(loaded, named, batch, seq, context, source_tokens)
     if named == "decode":
         defaults = (*defaults, *source_default(source_tokens, source))
-    computed = dtype or computed_in(loaded, device, weight_dtype)
-    defaults = defaults if dtype else (*defaults, f"dtype {computed}")
-    formats = Formats.named(computed, weight_dtype, kv_dtype)
-    storage = storage_of(loaded, formats.weight or (formats.dtype if dtype else None))
+    formats, storage = formats_of(loaded, device, dtype, weight_dtype, kv_dtype)
+    defaults = defaults if dtype else (*defaults, f"dtype {formats.dtype}")
+    layout = layout_of(loaded, asked)
+    part = shard(loaded, layout)
     setting = setting_of(device, formats, storage, tokens, named)._replace(source=source, impl=impl)
-    chosen = fastest(loaded, setting._replace(eager=eager, merged=merged or not eager), device)
-    other = kernels(loaded, chosen._replace(eager=not eager, merged=merged or eager))
-    lines = tuple(Line(each, bound(kernel_work(each.kernel), device)) for each in kernels(loaded, chosen))
-    whole = bound(total(line.work for line in lines), device)
-    return StepReport(
-        device,
-        loaded,
-        named,
-        tokens,
-        source,
-        formats,
-        storage,
-        chosen,
-        lines,
-        whole,
-        whole_bytes(work_of(other).traffic_bytes),
-        asked,
-        defaults,
+    setting = part_of(setting, layout, tokens)._replace(eager=eager, merged=merged or not eager)
+    chosen = fastest(part, setting, device)
+    other = kernels(part, chosen._replace(eager=not eager, merged=merged or eager))
+    other_bytes = whole_bytes(work_of(other).traffic_bytes)
+    lines = _lines(kernels(part, chosen), device)
+    lines = lines if bound_only else _estimated(lines, device, library, calibration)
+    spread = spread_of(loaded, device, layout, chosen, asked)
+    whole = with_links(bound(total(line.work for line in lines), device), spread)
+    given = (device, loaded, named, tokens, source, formats, storage, chosen)
+    return StepReport(*given, lines, whole, other_bytes, asked, defaults, spread)
+
+
+def _check(impl: str) -> None:
+    if impl not in IMPLS:
+        raise UsageError(f"attention has no implementation '{impl}'", f"Choose from: {', '.join(IMPLS)}")
+
+
+def _lines(launches: Iterable[Launch], device: Device) -> tuple[Line, ...]:
+    return tuple(Line(each, bound(kernel_work(each.kernel), device)) for each in launches)
+
+
+def _estimated(
+    lines: tuple[Line, ...], device: Device, library: str | None, calibration: str | None
+) -> tuple[Line, ...]:
+    """The lines with the expected time of each kernel."""
+    own, named = constants.load(calibration) if calibration else (), recognise(library)
+    return tuple(
+        line._replace(estimate=kernel_estimate(line.launch.kernel, device, named, own)) for line in lines
     )
-
-
-def whole_bytes(count: float) -> int:
-    """A count of bytes, or FLOPs; an expected number of experts makes it a fraction."""
-    return count if isinstance(count, int) else round(count)

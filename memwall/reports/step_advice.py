@@ -28,7 +28,7 @@ def next_steps(report: StepReport) -> tuple[Step, ...]:
 
 
 def _again(report: StepReport, **changes: Any) -> StepReport:
-    return step(report.model, gpu=report.device, **{**report.asked, **changes})
+    return step(report.model, gpu=report.device, **{**report.asked, **changes, "bound_only": True})
 
 
 def _bound_with(report: StepReport, **changes: Any) -> Callable[[Device], Bound]:

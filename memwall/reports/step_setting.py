@@ -14,6 +14,7 @@ from memwall.models.passes import Tokens, forms
 from memwall.models.step.launch import Launch, Setting
 from memwall.models.step.sides import source_tokens
 from memwall.models.step.whole import kernels
+from memwall.models.storage import storage_of
 from memwall.program import Work, kernel_work
 from memwall.reports.case import DEFAULT_DTYPE, Formats
 
@@ -90,6 +91,19 @@ def computed_in(model: Model, device: Device, weight_dtype: str | None) -> str:
     """
     own = model.storage.compute if model.storage and weight_dtype is None else None
     return own if own is not None and own in device.dtypes() else DEFAULT_DTYPE
+
+
+def formats_of(
+    model: Model, device: Device, dtype: str | None, weight_dtype: str | None, kv_dtype: str | None
+) -> tuple[Formats, Storage]:
+    """The formats asked for, and how the weights are stored; without any, as the checkpoint computes.
+
+    Raises:
+        UnknownName: no such format.
+    """
+    computed = dtype or computed_in(model, device, weight_dtype)
+    formats = Formats.named(computed, weight_dtype, kv_dtype)
+    return formats, storage_of(model, formats.weight or (formats.dtype if dtype else None))
 
 
 def setting_of(device: Device, formats: Formats, storage: Storage, tokens: Tokens, phase: str) -> Setting:

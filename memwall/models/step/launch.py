@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from typing import Literal, NamedTuple
 
 from memwall.dtypes import Dtype, Precision
+from memwall.maths import ceil_div
 from memwall.models.model import Storage
 from memwall.models.passes import Tokens
 from memwall.program import Kernel, Program, Tensor
@@ -54,11 +56,35 @@ class Setting(NamedTuple):
     """Whether the model has MLPs of several widths, which their kernels then name."""
     unquantised: frozenset[str] = frozenset()
     """Linear weights that this group keeps at 16 bits."""
+    spread: int = 1
+    """GPUs that share the tokens of norms and residual sums."""
+    expert_gpus: int = 1
+    """GPUs that whole experts are spread over."""
+    expert_rows: int = 0
+    """New tokens whose experts are among them; 0: those of this pass."""
+    imbalance: float = 1.0
+    """Tokens of the busiest of those GPUs over the mean."""
 
     @property
     def rows(self) -> int:
         """New tokens of all sequences."""
         return self.tokens.batch * self.tokens.seq_q
+
+    @property
+    def norm_rows(self) -> int:
+        """New tokens that a GPU norms and adds to the residual stream."""
+        return ceil_div(self.rows, self.spread)  # type: ignore[no-any-return]
+
+    @property
+    def met(self) -> int:
+        """New tokens that meet a layer's experts, on whichever GPU."""
+        return self.expert_rows or self.rows
+
+    def pairs(self, used: int) -> int:
+        """Pairs of a token and an expert on one GPU, each token using so many experts; of the busiest."""
+        if self.expert_gpus == 1:
+            return self.rows * used
+        return math.ceil(self.met * used * self.imbalance / self.expert_gpus)
 
     @property
     def narrow(self) -> Dtype | None:

@@ -41,20 +41,20 @@ def layers(group: Layers, model: Model, setting: Setting) -> list[Launch]:
 def norm(cols: int, biased: bool, setting: Setting, name: str = "norm") -> list[Launch]:
     """A norm of each token."""
     build = layernorm if biased else rmsnorm
-    return narrowed(launched(name, "norm", build(setting.rows, cols, precision=setting.plain)), setting)
+    return narrowed(launched(name, "norm", build(setting.norm_rows, cols, precision=setting.plain)), setting)
 
 
 def residual_norm(cols: int, biased: bool, setting: Setting) -> list[Launch]:
     """The residual sum and the norm that follows it, in one kernel."""
     build = residual_layernorm if biased else residual_rmsnorm
     return narrowed(
-        launched("residual+norm", "norm", build(setting.rows, cols, precision=setting.plain)), setting
+        launched("residual+norm", "norm", build(setting.norm_rows, cols, precision=setting.plain)), setting
     )
 
 
 def residual(cols: int, setting: Setting) -> list[Launch]:
     """A residual sum by itself."""
-    return launched("residual", "elementwise", add(setting.rows, cols, precision=setting.plain))
+    return launched("residual", "elementwise", add(setting.norm_rows, cols, precision=setting.plain))
 
 
 def _parts(group: Layers, model: Model, setting: Setting) -> list[list[Launch]]:

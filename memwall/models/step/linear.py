@@ -116,11 +116,11 @@ def _product(
     first, formats = group[0], precision_of(group[0], setting)
     experts = first.copies > 1
     used = (first.copies if first.used is None else first.used) if experts else 1
-    rows, k = tokens * used, first.shape[1]
+    rows, k = setting.pairs(used) if experts else tokens, first.shape[1]
     gathered = experts and not setting.eager and first.name != "down_proj"  # each token once
-    a = Tensor("a", (tokens if gathered else rows, columns or k), formats.activation)
-    read = [_stored(weight, tokens, formats) for weight in group]
-    read += [_part(each, tokens, setting) for each in biases]
+    a = Tensor("a", (min(setting.met, rows) if gathered else rows, columns or k), formats.activation)
+    read = [_stored(weight, setting, formats) for weight in group]
+    read += [_part(each, setting) for each in biases]
     outputs = sum(weight.shape[0] for weight in group)
     c = Tensor("c", (rows, outputs), formats.result)
     return Kernel(
@@ -133,12 +133,18 @@ def _product(
     )
 
 
-def _stored(weight: Weight, tokens: int, formats: Precision) -> Tensor:
-    shape = weight.shape if weight.copies == 1 else (touched(weight, tokens), *weight.shape)
+def _stored(weight: Weight, setting: Setting, formats: Precision) -> Tensor:
+    shape = weight.shape if weight.copies == 1 else (_met(weight, setting), *weight.shape)
     return Tensor(weight.name, shape, formats.weight, "weight")
 
 
-def _part(bias: Weight, tokens: int, setting: Setting) -> Tensor:
+def _part(bias: Weight, setting: Setting) -> Tensor:
     """A bias; of experts those that are met."""
     tensor = parameters([bias], setting)[0]
-    return tensor if bias.copies == 1 else tensor._replace(shape=(touched(bias, tokens), *bias.shape))
+    return tensor if bias.copies == 1 else tensor._replace(shape=(_met(bias, setting), *bias.shape))
+
+
+def _met(weight: Weight, setting: Setting) -> float:
+    """Copies of experts that the tokens meet on one GPU."""
+    met = touched(weight, setting.met)
+    return met if setting.expert_gpus == 1 else met / setting.expert_gpus

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from memwall.maths import ceil_div
 from memwall.models.mlps import Experts, Mlp, PlainMlp
 from memwall.models.step.gate import gated
 from memwall.models.step.launch import Launch, Setting, launched, narrowed, reading
@@ -51,9 +52,9 @@ def _experts(mlp: Experts, weights: Sequence[Weight], hidden: int, setting: Sett
     ]
     if s.eager:
         launches += launched("moe.dispatch", "routing", moe_dispatch(s.rows, cols, k, precision=s.plain))
-    launches += _dense("experts", mlp.gated, mlp.width, s.rows * k, routed, s)
+    launches += _dense("experts", mlp.gated, mlp.width, s.pairs(k), routed, s)
     shared = _shared(mlp, weights, hidden, s)
-    combine = launched("moe.combine", "routing", moe_combine(s.rows, cols, k, precision=s.plain))
+    combine = launched("moe.combine", "routing", moe_combine(s.rows, cols, _added(k, s), precision=s.plain))
     if shared and not s.eager and mlp.expert_hidden is None:  # the sum of both in one kernel
         combine = reading(combine, Tensor("shared", (s.rows, hidden), s.plain.activation))
         return [*launches, *shared, *combine]
@@ -61,6 +62,11 @@ def _experts(mlp: Experts, weights: Sequence[Weight], hidden: int, setting: Sett
     if shared:
         launches += launched("moe.add", "elementwise", add(s.rows, hidden, precision=s.plain))
     return launches
+
+
+def _added(k: int, setting: Setting) -> int:
+    """Results of a token that its GPU adds: of all its experts where they come back, else of those it has."""
+    return k if setting.expert_rows else ceil_div(k, setting.expert_gpus)
 
 
 def _shared(mlp: Experts, weights: Sequence[Weight], hidden: int, setting: Setting) -> list[Launch]:

@@ -1,0 +1,1 @@
+"""A model on several GPUs: layouts, shards and what passes between them."""

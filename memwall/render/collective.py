@@ -1,0 +1,161 @@
+"""The report on a collective as a record and as a page."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from memwall.errors import Refusal
+from memwall.render.bounds import compared_notes, notes_section
+from memwall.render.data import Record
+from memwall.render.page import Page, Section, Table, numbers, star
+from memwall.reports.collective import CollectiveReport
+from memwall.reports.evidence import confession
+from memwall.units import format_bytes, format_bytes_per_s, format_seconds
+
+Row = CollectiveReport | Refusal
+
+
+def record(report: CollectiveReport) -> Record:
+    """The report for programs."""
+    what, first = report.what, report.stages[0]
+    return {
+        "gpu": report.device.name,
+        "op": what.op,
+        "bytes": what.bytes,
+        "gpus": what.gpus,
+        "nodes": report.group.nodes,
+        "node": report.node.name if report.node else None,
+        "link": first.link.kind,
+        "link_bytes_per_s": first.link.rate.value,
+        "network_bytes_per_s": report.group.network.rate.value if report.group.network else None,
+        "wire_bytes": round(what.wire_bytes(first.link.switched)),
+        "regime": "link-bound",
+        "limited_by": "link",
+        "bound_time_s": report.bound_time_s,
+        "estimate_time_s": report.estimate_time_s,
+        "algbw_bytes_per_s": report.algbw_bytes_per_s,
+        "busbw_bytes_per_s": report.busbw_bytes_per_s,
+        "stages": [
+            {
+                "op": stage.what.op,
+                "gpus": stage.what.gpus,
+                "bytes": stage.what.bytes,
+                "link": stage.link.kind,
+                "algorithm": stage.algorithm,
+                "bound_time_s": stage.bound_time_s,
+                "estimate_time_s": stage.estimate_time_s,
+            }
+            for stage in report.stages
+        ],
+        "defaults": list(report.defaults),
+        "assumed": list(report.device.assumed),
+        "weak_sources": [
+            {"key": each.key, "kind": each.kind, "source": each.source}
+            for each in report.rests_on
+            if each.weak
+        ],
+        "notes": notes(report),
+    }
+
+
+def page(report: CollectiveReport) -> Page:
+    """The report for people."""
+    heading = f"{_title(report)}  on {report.device.title} ({report.device.name})"
+    return [
+        Section(heading, Table(_facts(report))),
+        *_stages(report),
+        *notes_section(notes(report)),
+    ]
+
+
+def compare_page(rows: Sequence[Row]) -> Page:
+    """Several GPUs side by side."""
+    first = next(row for row in rows if isinstance(row, CollectiveReport))
+    header = ("GPU", "link", "one way", "bound", "estimate", "algbw", "busbw")
+    table = numbers([_compare_row(row) for row in rows], header)
+    return [Section(_title(first), table), *notes_section([*_counting(first), *compared_notes(rows, _own)])]
+
+
+def notes(report: CollectiveReport) -> list[str]:
+    """What its reader should know."""
+    return [*_counting(report), *_own(report)]
+
+
+def _counting(report: CollectiveReport) -> list[str]:
+    lines = [f"by default: {', '.join(report.defaults)}"] if report.defaults else []
+    what = {
+        "all_gather": "the whole output",
+        "reduce_scatter": "the whole input",
+        "all_to_all": "a GPU's input",
+    }
+    return [*lines, f"bytes as nccl-tests counts them: {what.get(report.what.op, 'the buffer of one GPU')}"]
+
+
+def _own(report: CollectiveReport) -> list[str]:
+    lines = []
+    if report.what.op == "all_reduce" and report.group.link.switched:
+        lines.append("bound: with the sums done in the switch each byte crosses a GPU's link once")
+    if report.estimate_time_s is None:
+        lines.append(f"no estimate: nothing measured is known of {report.stages[0].link.title}")
+    return [*lines, *dict.fromkeys(confession(each) for each in report.rests_on if each.weak)]
+
+
+def _title(report: CollectiveReport) -> str:
+    what, nodes = report.what, report.group.nodes
+    where = f", {nodes} nodes" if nodes > 1 else ""
+    return f"{what.op}  {format_bytes(what.bytes)}  {what.gpus} GPUs{where}"
+
+
+def _facts(report: CollectiveReport) -> list[tuple[str, ...]]:
+    link, network = report.group.link, report.group.network
+    weak = star(any(each.weak for each in report.rests_on))
+    facts: list[tuple[str, ...]] = [
+        ("link", link.title, f"{format_bytes_per_s(link.rate.value)} one way {link.rate.note}".rstrip())
+    ]
+    if network:
+        facts.append(
+            ("between nodes", network.title, f"{format_bytes_per_s(network.rate.value)} a GPU one way")
+        )
+    else:
+        wire = format_bytes(report.what.wire_bytes(link.switched))
+        facts.append(("wire", wire, "sent and received by each GPU, at least"))
+    facts.append(("bound", format_seconds(report.bound_time_s) + weak, "the link's rate alone"))
+    if report.estimate_time_s is not None:
+        facts.append(("estimate", format_seconds(report.estimate_time_s), report.stages[0].algorithm))
+        facts.append(("algbw", _rate(report.algbw_bytes_per_s), "bytes / estimate"))
+        facts.append(("busbw", _rate(report.busbw_bytes_per_s), f"algbw x {report.what.factor:g}"))
+    return facts
+
+
+def _stages(report: CollectiveReport) -> list[Section]:
+    if len(report.stages) == 1:
+        return []
+    rows = [
+        (
+            f"{stage.what.op} of {stage.what.gpus}, {stage.link.title}",
+            format_bytes(stage.what.bytes),
+            format_seconds(stage.bound_time_s),
+            "-" if stage.estimate_time_s is None else format_seconds(stage.estimate_time_s),
+        )
+        for stage in report.stages
+    ]
+    return [Section("Stages", numbers(rows, ("stage", "bytes", "bound", "estimate")))]
+
+
+def _compare_row(row: Row) -> tuple[str, ...]:
+    if isinstance(row, Refusal):
+        return (row.gpu, *["-"] * 6)
+    estimated = row.estimate_time_s
+    return (
+        row.device.name,
+        row.group.link.title,
+        format_bytes_per_s(row.group.link.rate.value),
+        format_seconds(row.bound_time_s),
+        "-" if estimated is None else format_seconds(estimated),
+        _rate(row.algbw_bytes_per_s),
+        _rate(row.busbw_bytes_per_s),
+    )
+
+
+def _rate(bytes_per_s: float | None) -> str:
+    return "-" if bytes_per_s is None else format_bytes_per_s(bytes_per_s)

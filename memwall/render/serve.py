@@ -1,0 +1,133 @@
+"""Serving as a record and as a page."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from memwall.errors import Refusal
+from memwall.render.bounds import compared_notes, notes_section
+from memwall.render.data import Record
+from memwall.render.page import Page, Section, Table, numbers
+from memwall.reports.serve import CHUNK, START_S, ServeReport
+from memwall.units import format_bytes, format_seconds, significant
+
+Row = ServeReport | Refusal
+
+
+def record(report: ServeReport) -> Record:
+    """The report for programs."""
+    layout, demand = report.layout, report.demand
+    return {
+        "gpu": report.device.name,
+        "model": report.model.name,
+        "dtype": report.formats.dtype,
+        "weight_dtype": report.formats.weight,
+        "kv_dtype": report.formats.kv,
+        "tp": layout.tp,
+        "pp": layout.pp,
+        "ep": layout.ep,
+        "dp": layout.dp,
+        "gpus": layout.gpus,
+        "concurrency": demand.users,
+        "isl": demand.isl,
+        "osl": demand.osl,
+        "rounds": demand.rounds,
+        "ttft_s": report.ttft_s,
+        "tpot_s": report.tpot_s,
+        "tpot_decode_s": report.step_s,
+        "prefill_s": report.alone_s,
+        "request_s": report.request_s,
+        "tokens_per_s": report.tokens_per_s,
+        "tokens_per_s_per_gpu": report.tokens_per_s / layout.gpus,
+        "tokens_per_s_per_user": 1 / report.tpot_s,
+        "requests_per_s": report.requests_per_s,
+        "needed_bytes": report.needed_bytes,
+        "capacity_bytes": report.total_bytes,
+        "fits": report.fits,
+        "fits_with_tp": report.roomier.tp if report.roomier else None,
+        "basis": report.basis,
+        "defaults": list(report.defaults),
+        "assumed": list(report.device.assumed),
+        "notes": notes(report),
+    }
+
+
+def page(report: ServeReport) -> Page:
+    """The report for people."""
+    heading = f"{_title(report)}  on {report.layout.gpus} x {report.device.title} ({report.device.name})"
+    return [Section(heading, Table(_facts(report))), *notes_section(notes(report))]
+
+
+def compare_page(rows: Sequence[Row]) -> Page:
+    """Several GPUs side by side."""
+    first = next(row for row in rows if isinstance(row, ServeReport))
+    header = ("GPU", "TTFT", "TPOT", "tokens/s", "a GPU", "a user", "memory", "fits")
+    table = numbers([_compare_row(row) for row in rows], header)
+    notes_of = [*shared_notes(first), *compared_notes(rows, own_notes)]
+    return [Section(_title(first), table), *notes_section(notes_of)]
+
+
+def notes(report: ServeReport) -> list[str]:
+    """The definitions, printed with the numbers."""
+    return [*shared_notes(report), *own_notes(report)]
+
+
+def shared_notes(report: ServeReport) -> list[str]:
+    """What holds on every device."""
+    demand = report.demand
+    by_default = [f"by default: {', '.join(report.defaults)}"] if report.defaults else []
+    return [
+        *by_default,
+        f"times: {report.basis}",
+        f"{demand.users} requests in flight on all GPUs; each user sends the next as soon as one is answered",
+        "TPOT: time between two tokens of a user, others' prompts included; decoding alone is apart",
+        f"TTFT: {format_seconds(START_S)} of the server, a prompt alone, a step, and the wait of the "
+        f"first of {demand.rounds} rounds, when all come at once, as a mean over all",
+        f"prompts are read together up to {CHUNK} tokens a pass; nothing of them is cached from before",
+        "tokens/s: generated, of all users, over whole requests; of a user 1 / TPOT",
+    ]
+
+
+def own_notes(report: ServeReport) -> list[str]:
+    """What holds on one device."""
+    if report.fits:
+        return []
+    over = format_bytes(report.needed_bytes - report.total_bytes)
+    wider = report.roomier
+    instead = f"with {wider.text} it fits" if wider else "no tp within a node holds it"
+    return [f"does not fit: {over} too much on a GPU, so that some users would wait; {instead}"]
+
+
+def _title(report: ServeReport) -> str:
+    demand = report.demand
+    asked = f"{demand.users} users, {demand.isl} tokens in, {demand.osl} out"
+    return f"serve  {report.model.title}  {report.formats.text}  {report.layout.text}  {asked}"
+
+
+def _facts(report: ServeReport) -> list[tuple[str, ...]]:
+    each = significant(report.tokens_per_s / report.layout.gpus)
+    fits = "" if report.fits else ": does not fit"
+    of = f"{format_bytes(report.needed_bytes)} of {format_bytes(report.total_bytes)}"
+    return [
+        ("TTFT", format_seconds(report.ttft_s), f"a prompt alone {format_seconds(report.alone_s)}"),
+        ("TPOT", format_seconds(report.tpot_s), f"decoding alone {format_seconds(report.step_s)}"),
+        ("a request", format_seconds(report.request_s), f"{significant(report.requests_per_s)} a second"),
+        ("throughput", f"{significant(report.tokens_per_s)} tokens/s", f"{each} a GPU"),
+        ("a user", f"{significant(1 / report.tpot_s)} tokens/s", ""),
+        ("memory", of, f"on the fullest GPU{fits}"),
+    ]
+
+
+def _compare_row(row: Row) -> tuple[str, ...]:
+    if isinstance(row, Refusal):
+        return (row.gpu, *["-"] * 7)
+    return (
+        row.device.name,
+        format_seconds(row.ttft_s),
+        format_seconds(row.tpot_s),
+        significant(row.tokens_per_s),
+        significant(row.tokens_per_s / row.layout.gpus),
+        significant(1 / row.tpot_s),
+        format_bytes(row.needed_bytes),
+        "yes" if row.fits else "no",
+    )

@@ -1,0 +1,169 @@
+"""A pass on several GPUs: one GPU's part of it, what passes between them, the link's term of the bound."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+
+from memwall import nodes
+from memwall.bound import Bound, Term
+from memwall.errors import UsageError
+from memwall.hardware import Device
+from memwall.maths import ceil_div
+from memwall.models.model import Model
+from memwall.models.passes import Tokens
+from memwall.models.step.launch import Setting
+from memwall.nodes import Node
+from memwall.parallel.exchanges import Exchange, exchanges, groups_of
+from memwall.parallel.host import HostStream, streams
+from memwall.parallel.layout import Layout, check
+from memwall.units import parse_size
+
+
+class Spread(NamedTuple):
+    """A layout, and what its GPUs exchange in one microbatch's way through it."""
+
+    layout: Layout
+    exchanges: tuple[Exchange, ...]
+    batch: int
+    """Sequences on all GPUs."""
+    decoding: bool
+    host: tuple[HostStream, ...] = ()
+    """What each GPU fetches from its host in a pass."""
+
+    @property
+    def bound_time_s(self) -> float:
+        """The sum of the exchanges' bounds [s]."""
+        return sum(each.repeats * each.bound_time_s for each in self.exchanges)
+
+    @property
+    def offloaded_bytes(self) -> int:
+        """What is in the host's memory instead of a GPU's [B]."""
+        return sum(each.bytes for each in self.host)
+
+    def beside_host(self, time_s: float) -> float:
+        """A pass of that time on the GPUs, with what it fetches from the host meanwhile [s]."""
+        return max(time_s, sum(each.estimate_time_s for each in self.host))
+
+    @property
+    def estimate_time_s(self) -> float | None:
+        """The sum of the exchanges' expected times in an engine [s]; None where a link is unknown."""
+        known = [(each.repeats, each.estimate_time_s) for each in self.exchanges]
+        times = [repeats * time_s for repeats, time_s in known if time_s is not None]
+        return sum(times) if len(times) == len(known) else None
+
+    @property
+    def bubble(self) -> float:
+        """Part of the time in which a stage of the pipeline waits.
+
+        A prefill of m microbatches through p stages: (p - 1) / (m + p - 1). Decoding never drains: 1 - m / p.
+        """
+        m, p = self.layout.microbatches(self.batch), self.layout.pp
+        return 1 - m / p if self.decoding else (p - 1) / (m + p - 1)
+
+    @property
+    def stretch(self) -> float:
+        """Time of the pass over that of one microbatch through all stages: (m + p - 1) / p in a prefill."""
+        m, p = self.layout.microbatches(self.batch), self.layout.pp
+        return 1 if self.decoding else (m + p - 1) / p
+
+
+DEGREES = ("tp", "pp", "ep", "dp")
+
+
+def layout_of(model: Model, asked: Mapping[str, Any]) -> Layout:
+    """The layout that is asked for.
+
+    Raises:
+        UsageError: the model cannot be laid out so.
+    """
+    layout = Layout(**{key: asked[key] for key in Layout._fields if key in asked})
+    wrong = next((name for name in DEGREES if getattr(layout, name) < 1), None)
+    if wrong:
+        raise UsageError(f"--{wrong} is a number of GPUs, at least 1", f"Try --{wrong} 8")
+    if layout.imbalance < 1:
+        raise UsageError("--imbalance is the busiest GPU's tokens over the mean: at least 1", "Try 1.2")
+    check(layout, model)
+    return layout
+
+
+def part_of(setting: Setting, layout: Layout, tokens: Tokens) -> Setting:
+    """What one GPU's kernels are made under: its part of the batch, and of the tokens between its layers."""
+    local = tokens._replace(batch=layout.local_batch(tokens.batch))
+    met = local.batch * local.seq_q * layout.expert_dp if layout.expert_dp > 1 else 0
+    return setting._replace(
+        tokens=local,
+        spread=layout.tp if layout.sequence_parallel else 1,
+        expert_gpus=layout.ep,
+        expert_rows=met,
+        imbalance=layout.imbalance,
+    )
+
+
+def exchanged(model: Model, device: Device, layout: Layout, setting: Setting) -> tuple[Exchange, ...]:
+    """The collectives of a pass; none on one GPU.
+
+    Raises:
+        UsageError: the layout needs more GPUs in a node than it has.
+        NotPublished: no link is known.
+    """
+    if layout.gpus == 1:
+        return ()
+    return exchanges(model, layout, setting, groups_of(device, layout, home_of(device, layout)))
+
+
+def home_of(device: Device, layout: Layout) -> Node | None:
+    """The node that the layout stands on.
+
+    Raises:
+        UsageError: tensor parallelism would leave it.
+    """
+    node = nodes.node_of(device)
+    if node and layout.tp > node.gpus:
+        raise UsageError(
+            f"--tp {layout.tp}: one {node.title} has {node.gpus} GPUs, and tensor parallelism stays in it",
+            f"Try --tp {node.gpus} --pp {ceil_div(layout.tp, node.gpus) * layout.pp}",
+        )
+    return node
+
+
+def spread_of(
+    model: Model, device: Device, layout: Layout, setting: Setting, asked: Mapping[str, Any]
+) -> Spread:
+    """A layout with all that passes over its links.
+
+    Raises:
+        UsageError, NotPublished: as `exchanged` and memwall.parallel.host.streams say.
+    """
+    weights, cache = (parse_size(str(asked[key] or 0), f"--{key.replace('_', '-')}") for key in OFFLOADS)
+    gpus = min(layout.gpus, node.gpus) if (node := nodes.node_of(device)) else layout.gpus
+    return Spread(
+        layout,
+        exchanged(model, device, layout, setting),
+        asked["batch"],
+        not setting.prefill,
+        streams(device, weights, cache, gpus, node),
+    )
+
+
+OFFLOADS = ("offload_weights", "offload_cache")
+
+
+def with_links(whole: Bound, spread: Spread) -> Bound:
+    """The bound with the time of the busiest kind of link among its terms; links of two kinds overlap."""
+    busiest = busiest_link([*(e.term for e in spread.exchanges), *(e.term for e in spread.host)])
+    if busiest is None:
+        return whole
+    terms = sorted([*whole.terms, busiest], key=lambda term: term.time_s, reverse=True)
+    return whole._replace(terms=tuple(terms))
+
+
+def busiest_link(terms: Iterable[Term]) -> Term | None:
+    """The terms of each kind of link added up, the one that takes longest; None if nothing passes."""
+    by_link: dict[str, Term] = {}
+    for term in terms:
+        key = term.rests_on[0].key
+        amount = term.amount + (by_link[key].amount if key in by_link else 0)
+        by_link[key] = term._replace(amount=amount)
+    busiest = max(by_link.values(), key=lambda term: term.time_s, default=None)
+    return busiest if busiest is not None and busiest.amount else None

@@ -1,0 +1,112 @@
+"""A training step: FLOPs by hand, exchanges by stage of ZeRO, and what must hold always."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from memwall.cli import run
+from memwall.models.load import load
+from memwall.models.parameters import count
+from memwall.reports.train_step import TrainStepReport, train_step
+
+EIGHT = count(load("llama3-8b"))
+ASKED = "train-step --model llama3-8b --gpu h100 --gpus 8 --zero 3 --seq 8192"
+
+
+def trained(model: str = "llama3-8b", **options: object) -> TrainStepReport:
+    return train_step(model, **{"gpu": "h100", "gpus": 8, "seq": 4096, **options})  # type: ignore[arg-type]
+
+
+def named(report: TrainStepReport) -> dict[str, tuple[str, int, int]]:
+    return {each.name: (each.what.op, each.what.bytes, each.repeats) for each in report.exchanges}
+
+
+def test_six_flops_a_parameter_and_token() -> None:
+    """6 N T of the matrices, the head among them, and 3 x 2 s(s+1) h d a layer of causal attention."""
+    report = trained(gpus=1)
+    norms, table = 65 * 4096, 128_256 * 4096
+    products = 6 * (EIGHT.total - table - norms) * 4096
+    attention = 3 * 32 * 2 * 4096 * 4097 * 32 * 128
+    assert report.model_flops == products + attention
+    assert report.flops == products + attention * 3.5 / 3  # flash attention's backward: 5 products for 2
+    assert report.bound_time_s == pytest.approx(report.flops / 989.4e12)
+    again = trained(gpus=1, checkpointing="full")
+    assert again.model_flops == report.model_flops
+    assert again.flops > 1.25 * report.flops
+
+
+def test_gradients_are_summed_once_a_step() -> None:
+    bytes_of_all = 2 * EIGHT.total
+    assert named(trained(zero=0)) == {"gradients": ("all_reduce", bytes_of_all, 1)}
+    assert trained(gpus=1).exchanges == ()
+    report = trained(zero=2, microbatches=4)
+    assert named(report) == {
+        "gradients": ("reduce_scatter", bytes_of_all, 1),
+        "parameters": ("all_gather", bytes_of_all, 1),
+    }
+
+
+def test_fsdp_gathers_parameters_twice_a_micro_batch() -> None:
+    found = named(trained(zero=3, microbatches=4))
+    assert found["parameters"][2] == 8
+    assert found["gradients"][2] == 4
+
+
+def test_tensor_parallel_sums_two_a_layer_and_pass() -> None:
+    found = named(trained(tp=8, microbatches=3))
+    assert found["layers.all_reduce"] == ("all_reduce", 4096 * 4096 * 2, 2 * 32 * 2 * 3)
+    again = named(trained(tp=8, microbatches=3, checkpointing="full"))
+    assert again["layers.all_reduce"][2] == 2 * 32 * 3 * 3
+    assert "gradients" not in found  # one replica
+
+
+def test_shards_do_the_same_work() -> None:
+    one, eight = trained(gpus=1), trained(tp=8)
+    assert 8 * eight.model_flops >= one.model_flops
+    assert 8 * eight.model_flops == pytest.approx(one.model_flops, rel=1e-3)
+    replicas = trained(gpus=8)
+    assert replicas.flops == one.flops
+    assert replicas.tokens == 8 * one.tokens
+
+
+def test_a_pipeline_waits_to_fill_and_drain() -> None:
+    report = trained("llama3-70b", gpus=32, tp=8, pp=4, microbatches=12)
+    assert report.bubble == pytest.approx(3 / 15)
+    matrix = next(term.time_s for term in report.terms if term.limit == "matrix")
+    assert report.bound_time_s == pytest.approx(matrix * 15 / 12)
+    assert named(report)["stages"][2] == 2 * 12
+
+
+def test_spread_experts_have_their_own_replicas() -> None:
+    report = trained("mixtral-8x7b", gpus=64, tp=2, ep=8, zero=1)
+    groups = {(each.name, each.what.gpus) for each in report.exchanges}
+    assert ("gradients", 32) in groups  # everything else: 64 / tp
+    assert ("gradients", 8) in groups  # experts: 64 / ep
+    assert ("experts.dispatch", 8) in groups
+
+
+def test_the_command(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(ASKED.split()) == 0
+    assert "all_gather of 8" in capsys.readouterr().out
+    assert run([*ASKED.split(), "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document["zero"] == 3
+    assert document["tokens"] == 8 * 8192
+    parts = sum(each["repeats"] * each["bound_time_s"] for each in document["exchanges"])
+    assert document["communication_bound_time_s"] == pytest.approx(parts)
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ("--model llama3-8b --gpus 8 --tp 3", "--gpus 9"),
+        ("--model llama3-8b --gpus 3 --tp 3", "--tp 2"),
+        ("--model llama3-8b --gpus 8 --ep 8", "no experts"),
+        ("--model whisper-large-v3 --gpus 8", "model list"),
+    ],
+)
+def test_bad_input_gets_advice(capsys: pytest.CaptureFixture[str], options: str, says: str) -> None:
+    assert run(f"train-step --gpu h100 {options}".split()) == 2
+    assert says in capsys.readouterr().err
