@@ -60,9 +60,7 @@ Exit code 0: all as predicted. 1: not. 5: it cannot run here.
 @click.option("--ms", type=Count(), default="300", help="how long each kernel is measured; default 300")
 @click.option("--seed", type=Count(), help="of the random inputs; default: a fresh one, kept in the record")
 @click.option("--l2-bytes", type=Count(), help="with --backend numpy: an L2 before main memory")
-@click.option(
-    "--calibration", metavar="FILE", help="constants of your own for the estimates: memwall calibrate"
-)
+@click.option("--calibration", metavar="FILE", help="constants of your own: memwall calibrate")
 @click.option("--record", metavar="FILE", help="keep what was measured, whole after every kernel")
 @click.option("--replay", metavar="FILE|GPU", help="judge a record again, yours or a shipped one: no GPU")
 @output_options

@@ -14,7 +14,7 @@ from itertools import cycle, product
 from typing import Any, NamedTuple
 
 from memwall.hardware import Device
-from memwall.units import GIBI, MICRO
+from memwall.units import GIBI, KIBI, KILO, MICRO
 from memwall.verify.case import Trial
 from memwall.verify.judge import Row, verify
 from memwall.verify.outcome import Outcome
@@ -23,21 +23,21 @@ BUDGET_S = 0.04
 """How long each kernel is measured: the whole in about two minutes."""
 FORMATS = ("bf16", "fp16")
 
-_ROWS = (1, 8, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192)
-_PANELS = ((1024, 1024), (1024, 8192), (8192, 1024), (2048, 2048), (4096, 4096), (6144, 2560), (8192, 8192))
+_ROWS = (1, 8, 32, 64, 128, 256, 512, KIBI, 2048, 4096, 8192)
+_PANELS = ((KIBI, KIBI), (KIBI, 8192), (8192, KIBI), (2048, 2048), (4096, 4096), (6144, 2560), (8192, 8192))
 """n and k of the grid of products."""
 _CORNERS = (
     (8192, 8192, 1), (8192, 8192, 16), (8192, 8192, 64), (8192, 1, 8192), (8192, 16, 8192), (4096, 64, 4096),
     (64, 64, 8192), (256, 256, 8192), (512, 512, 512), (1536, 1536, 1536), (3072, 3072, 3072),
-    (5120, 5120, 5120), (2560, 7168, 512), (7168, 2048, 1536), (304, 5000, 704), (1000, 3000, 2000),
+    (5120, 5120, 5120), (2560, 7168, 512), (7168, 2048, 1536), (304, 5000, 704), (KILO, 3000, 2000),
 )  # fmt: skip
 """m, n and k that a grid leaves out: thin, flat, deep, and between powers of two."""
 
 _PREFILL = (
-    ((1, 32, 8, 128), (256, 512, 1024, 2048, 4096, 8192)),
-    ((4, 16, 16, 64), (256, 512, 1024, 2048, 4096, 8192)),
-    ((16, 32, 8, 128), (512, 1024, 2048)),
-    ((2, 16, 16, 256), (1024, 4096)),
+    ((1, 32, 8, 128), (256, 512, KIBI, 2048, 4096, 8192)),
+    ((4, 16, 16, 64), (256, 512, KIBI, 2048, 4096, 8192)),
+    ((16, 32, 8, 128), (512, KIBI, 2048)),
+    ((2, 16, 16, 256), (KIBI, 4096)),
 )
 """batch, heads, kv_heads and head_dim, and sequence lengths."""
 _DECODE_HEADS = ((32, 8, 128), (64, 8, 128), (16, 16, 128))
@@ -45,7 +45,7 @@ _DECODE_BATCHES, _DECODE_KEYS = (1, 8, 64), (512, 2048, 8192, 32768)
 MOST_CACHE_BYTES = 4 * GIBI
 
 _ROWWISE = ("copy", "add", "gelu", "rmsnorm", "layernorm", "softmax")
-_HEIGHTS, _WIDTHS = (16, 128, 1024, 8192, 32768), (1024, 4096, 16384)
+_HEIGHTS, _WIDTHS = (16, 128, KIBI, 8192, 32768), (KIBI, 4096, 16384)
 
 LIBRARIES = {"library.gemm": "cublas", "library.flash2": "fa2", "library.cudnn": "cudnn"}
 """The kernel column of a table; the others are the framework's own."""
