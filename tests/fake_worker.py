@@ -3,7 +3,8 @@
     python fake_worker.py BEHAVIOUR < request
 
 BEHAVIOUR: a JSON object from a kernel's name to what becomes of it: a status, or crash, hang, or die
-(after its event, as when the GPU's context is lost).
+(after its event, as when the GPU's context is lost). `bytes_per_s`: kernels take the time that 16-bit rows
+take to be read and written at that rate, and LAUNCH_S.
 """
 
 from __future__ import annotations
@@ -13,6 +14,9 @@ import os
 import signal
 import sys
 import time
+from typing import Any
+
+LAUNCH_S = 2e-6
 
 
 def main() -> None:
@@ -31,20 +35,25 @@ def main() -> None:
             os.kill(os.getpid(), signal.SIGSEGV)
         if fate == "hang":
             time.sleep(60)
-        say({"event": "trial", "index": index, **outcome(fate, request)})
+        say({"event": "trial", "index": index, **outcome(fate, time_s(trial, behaviour))})
         if fate == "die":
             sys.exit("CUDA error: an illegal memory access was encountered")
     say({"event": "done"})
 
 
-def outcome(fate: str, request: dict[str, object]) -> dict[str, object]:
+def time_s(trial: dict[str, Any], behaviour: dict[str, Any]) -> float:
+    rate = behaviour.get("bytes_per_s")
+    return LAUNCH_S + 4 * trial["dims"]["rows"] * trial["dims"]["cols"] / rate if rate else 1e-3
+
+
+def outcome(fate: str, p50_s: float) -> dict[str, object]:
     if fate == "wrong":
         return {"status": "wrong", "errors": {"y": float("inf")}, "tolerance": 0.01}
     if fate == "out-of-memory":
         return {"status": fate, "message": "its tensors take 999 bytes"}
     if fate == "die":
         return {"status": "error", "message": "AcceleratorError"}
-    times = {"p20_s": 0.9e-3, "p50_s": 1e-3, "p80_s": 1.1e-3, "by": "graph"}
+    times = {"p20_s": 0.9 * p50_s, "p50_s": p50_s, "p80_s": 1.1 * p50_s, "by": "graph"}
     return {"status": "ok", "errors": {"y": 0.001}, "tolerance": 0.01, "time": times}
 
 

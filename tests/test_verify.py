@@ -13,6 +13,8 @@ import pytest
 from memwall import hardware
 from memwall.cli import run
 from memwall.errors import CannotVerify, FileError
+from memwall.render import text
+from memwall.render.verify import page
 from memwall.verify import host, record
 from memwall.verify.case import Trial
 from memwall.verify.judge import verify
@@ -133,6 +135,8 @@ def test_an_estimate_is_shown_where_there_is_one() -> None:
     report = verify(H200, {}, [outcome], estimate=lambda trial, device: 125e-6)
     assert report.estimated
     assert report.rows[0].estimate_time_s == 125e-6
+    assert report.rows[0].estimate_error == pytest.approx(-5 / 130)
+    assert "-3.8 %" in text.render(page(report))
 
 
 def test_a_record_reads_back_as_it_was_written(tmp_path: Path) -> None:
@@ -192,7 +196,9 @@ def test_the_command_from_plan_to_json(fake: Any, capsys: pytest.CaptureFixture[
     assert out["passed"]
     assert [trial["kernel"] for trial in out["trials"]] == ["triton.gemv", "cupy.gemv", "library.gemv"]
     assert out["trials"][0]["time_s"] == 1e-3
-    assert "estimate_time_s" not in out["trials"][0]
+    first = out["trials"][0]
+    assert first["estimate_error"] == pytest.approx(first["estimate_time_s"] / 1e-3 - 1)
+    assert 0 < first["estimate_time_s"] < 1e-4
     assert run(["verify", "--replay", path, "--json"]) == 0
     assert json.loads(capsys.readouterr().out) == out
     for form in ("text", "csv", "markdown"):
@@ -238,7 +244,7 @@ def test_interrupted_it_leaves_whole_records(
     [
         ("verify --m 8", 2, "Add --op"),
         ("verify --op gemv --m 8 --k 8 --impl tirton", 2, "Did you mean triton"),
-        ("verify --op gelu --rows 8 --cols 8", 4, "no kernel for gelu"),
+        ("verify --op silu_mul --rows 8 --cols 8", 4, "no kernel for silu_mul"),
         ("verify --backend numpy --counters", 2, "takes no --counters"),
         ("verify --backend numpy --op gemv", 2, "takes no --op"),
         ("verify --l2-bytes 4096", 2, "Add --backend numpy"),

@@ -101,7 +101,7 @@ def test_a_requested_plan_names_kernels_by_their_implementation() -> None:
     ("op", "shape", "settings", "error", "says"),
     [
         ("gemv", {"m": 8, "k": 8}, {"impls": ["tirton"]}, UsageError, "Did you mean triton"),
-        ("gelu", {"rows": 8, "cols": 8}, {}, NotAvailable, "no kernel for gelu"),
+        ("silu_mul", {"rows": 8, "cols": 8}, {}, NotAvailable, "no kernel for silu_mul"),
         ("gemv", {"m": 8, "k": 8}, {"dtype": "fp8"}, NotAvailable, "computes in fp8"),
         ("gemm", {"m": 8, "n": 8, "k": 8}, {"dtype": "fp32", "impls": ["triton"]}, NotAvailable, "in fp32"),
         ("gemm", {"m": 8}, {}, UsageError, "needs"),

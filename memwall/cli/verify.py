@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 import random
-import sys
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from memwall import hardware
+from memwall.cli.at_hand import check_folder, timed
 from memwall.cli.options import (
     GPU,
     OP,
@@ -22,14 +22,14 @@ from memwall.cli.options import (
     split_names,
 )
 from memwall.cli.output import Output, emit
-from memwall.errors import CannotVerify, UnknownName, UsageError, shown
+from memwall.errors import UsageError
 from memwall.ops.registry import flag
 
 if TYPE_CHECKING:
     from memwall.hardware import Device
     from memwall.verify.case import Trial
     from memwall.verify.host import Settings
-    from memwall.verify.judge import Verification
+    from memwall.verify.judge import Estimate, Verification
     from memwall.verify.outcome import Outcome
 
 EPILOG = """\b
@@ -60,6 +60,7 @@ Exit code 0: all as predicted. 1: not. 5: it cannot run here.
 @click.option("--ms", type=Count(), default="300", help="how long each kernel is measured; default 300")
 @click.option("--seed", type=Count(), help="of the random inputs; default: a fresh one, kept in the record")
 @click.option("--l2-bytes", type=Count(), help="with --backend numpy: an L2 before main memory")
+@click.option("--calibration", metavar="FILE", help="constants of your own: memwall calibrate")
 @click.option("--record", metavar="FILE", help="keep what was measured, whole after every kernel")
 @click.option("--replay", metavar="FILE|GPU", help="judge a record again, yours or a shipped one: no GPU")
 @output_options
@@ -70,8 +71,11 @@ def command(op: str | None, backend: str, replay: str | None, **options: Any) ->
     if backend == "numpy":
         return _count(output, options["l2_bytes"] or 0)
     for name, path in (("-o", output.output if output.to_file else None), ("--record", options["record"])):
-        _check_folder(name, path)  # before a minute's work, not after it
-    report = _replayed(replay, op, options["gpu"]) if replay else _run(op, options)
+        check_folder(name, path)  # before a minute's work, not after it
+    from memwall.verify.estimates import estimator
+
+    estimate = estimator(options["calibration"])
+    report = _replayed(replay, op, options["gpu"], estimate) if replay else _run(op, options, estimate)
     from memwall.render import verify as view
 
     rows = view.rows if output.format == "csv" else lambda report: [view.record(report)]
@@ -89,26 +93,14 @@ def _check_alone(backend: str, op: str | None, replay: str | None, options: Mapp
 
     of_a_run = ("impl", "dtype", "causal", "counters", "warm", "record", *DIMS)
     given = [name for name in of_a_run if options[name] not in (None, False)]
-    if backend == "numpy" and (op or given or replay or options["gpu"]):
-        first = "op" if op else (given or (["replay"] if replay else ["gpu"]))[0]
+    predicted = [name for name in ("gpu", "calibration") if options[name]]
+    if backend == "numpy" and (op or given or replay or predicted):
+        first = "op" if op else (given or (["replay"] if replay else predicted))[0]
         raise UsageError(f"--backend numpy counts a fixed list: it takes no --{flag(first)}", "Leave it out")
     if options["l2_bytes"] and backend != "numpy":
         raise UsageError("--l2-bytes is an L2 of the counting run", "Add --backend numpy")
     if replay and given:
         raise UsageError(f"--replay runs nothing, so --{flag(given[0])} means nothing", "Leave it out")
-
-
-def _check_folder(name: str, path: str | None) -> None:
-    """See that a file can be written there.
-
-    Raises:
-        UsageError: there is no such folder, or it is closed to this user.
-    """
-    folder = os.path.dirname(os.path.realpath(path or "x"))
-    if path and not os.access(folder, os.W_OK):
-        raise UsageError(
-            f"{name} {shown(path, 120)}: cannot be written", "Name a file in a folder that exists"
-        )
 
 
 def _count(output: Output, l2_bytes: int) -> int:
@@ -121,7 +113,7 @@ def _count(output: Output, l2_bytes: int) -> int:
     return 0 if all(each.exact for each in counted) else 1
 
 
-def _replayed(name: str, op: str | None, gpu: str | None) -> Verification:
+def _replayed(name: str, op: str | None, gpu: str | None, estimate: Estimate) -> Verification:
     """A record judged again, or the trials of one operator in it."""
     from memwall.ops import registry
     from memwall.verify import record
@@ -130,10 +122,10 @@ def _replayed(name: str, op: str | None, gpu: str | None) -> Verification:
     kept = record.find(name)
     wanted = registry.find(op).name if op else None
     outcomes = [outcome for outcome in kept.outcomes if wanted in (None, outcome.trial.op)]
-    return verify(hardware.load(gpu or kept.gpu), kept.machine, outcomes, kept.notes)
+    return verify(hardware.load(gpu or kept.gpu), kept.machine, outcomes, kept.notes, estimate)
 
 
-def _run(op: str | None, options: dict[str, Any]) -> Verification:
+def _run(op: str | None, options: dict[str, Any], estimate: Estimate) -> Verification:
     from memwall.units import KILO
     from memwall.verify import host
     from memwall.verify.judge import verify
@@ -141,13 +133,17 @@ def _run(op: str | None, options: dict[str, Any]) -> Verification:
     trials = _plan(op, options)
     host.check_libraries()
     settings = host.Settings(budget_s=options["ms"] / KILO, seed=options["seed"] or random.getrandbits(31))
-    machine, device, outcomes = _timed(trials, settings, options["gpu"], options["record"])
+
+    def keep(device: Device, machine: Mapping[str, Any], outcomes: Sequence[Outcome]) -> None:
+        _keep(options["record"], device, machine, outcomes, [])
+
+    machine, device, outcomes = timed(trials, settings, options["gpu"], keep)
     notes: list[str] = []
     if options["counters"]:
         outcomes, missing = _counted(outcomes, settings)
         notes = [missing] if missing else []
     _keep(options["record"], device, machine, outcomes, notes)
-    return verify(device, machine, outcomes, notes)
+    return verify(device, machine, outcomes, notes, estimate)
 
 
 def _plan(op: str | None, options: Mapping[str, Any]) -> Sequence[Trial]:
@@ -168,42 +164,6 @@ def _plan(op: str | None, options: Mapping[str, Any]) -> Sequence[Trial]:
     impls = split_names(options["impl"] or "")
     names = ("dtype", "causal", "warm")
     return requested_plan(op, shape, impls=impls, **{name: options[name] for name in names})
-
-
-def _timed(
-    trials: Sequence[Trial], settings: Settings, gpu: str | None, record: str | None
-) -> tuple[Mapping[str, Any], Device, Sequence[Outcome]]:
-    """Every trial timed, each kept as soon as it is."""
-    from memwall.verify import host
-
-    device = hardware.load(gpu) if gpu else None
-    machine: Mapping[str, Any] = {}
-    outcomes: list[Outcome] = []
-    quiet = not (sys.stderr and sys.stderr.isatty())
-    events = host.timed(trials, settings)
-    with click.progressbar(events, len(trials) + 1, "running", hidden=quiet, file=sys.stderr) as bar:
-        for event in bar:
-            if isinstance(event, Mapping):
-                machine = {**event, "seed": settings.seed, "budget_s": settings.budget_s}
-                device = device or _at_hand(machine)
-                continue
-            outcomes.append(event)
-            if device:
-                _keep(record, device, machine, outcomes, [])
-    if device is None:
-        raise CannotVerify("the worker named no GPU", "Name it: --gpu h100")
-    return machine, device, outcomes
-
-
-def _at_hand(machine: Mapping[str, Any]) -> Device:
-    """The catalogue's device of the name that the driver gives."""
-    try:
-        return hardware.load(machine["gpu_name"])
-    except UnknownName as error:
-        raise UsageError(
-            f"this GPU, {machine['gpu_name']}, is not in the catalogue",
-            "Name one to predict for, or a file of yours: --gpu my-gpu.yaml",
-        ) from error
 
 
 def _counted(outcomes: Sequence[Outcome], settings: Settings) -> tuple[Sequence[Outcome], str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy
 
@@ -12,6 +12,7 @@ from memwall.estimate.fit import Fitted, errors_of, fit, refit
 from memwall.estimate.library import HOST_TIMED, UNKNOWN, Library
 from memwall.estimate.samples import Array, Sample, rows_in
 
+T = TypeVar("T")
 LEAST_ROWS = 10
 """Fewer launches of a library are left to the fit of all."""
 
@@ -131,9 +132,9 @@ def _start(place: tuple[str, str, str], library: Library, starts: Starts) -> Any
     return exact or next((value for key, value in starts.items() if key[:3] == place), None)
 
 
-def by(samples: Iterable[Sample], key: Callable[[Sample], Any]) -> dict[Any, list[Sample]]:
-    """Samples by a key, in the order in which the keys appear."""
-    groups: dict[Any, list[Sample]] = {}
+def by(samples: Iterable[T], key: Callable[[T], Any]) -> dict[Any, list[T]]:
+    """Samples, or what else, by a key, in the order in which the keys appear."""
+    groups: dict[Any, list[T]] = {}
     for sample in samples:
         groups.setdefault(key(sample), []).append(sample)
     return groups

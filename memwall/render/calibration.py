@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
 
-from memwall.estimate.calibrate import Entry, HeldOut, spread
+from memwall.estimate.calibrate import Entry, HeldOut, Spread, spread
 from memwall.estimate.constants import key_of, out_of_si
 from memwall.estimate.shipped import Band
 from memwall.units import significant
@@ -16,7 +17,14 @@ METHOD = (
 
 
 def calibration_yaml(
-    name: str, gpus: Sequence[str], entries: Sequence[Entry], source: str, date: str, command: str
+    name: str,
+    gpus: Sequence[str],
+    entries: Sequence[Entry],
+    source: str,
+    date: str,
+    command: str,
+    provenance: Mapping[str, str | int | None] = MappingProxyType({}),
+    held_out: Spread | None = None,
 ) -> str:
     """A calibration's file.
 
@@ -27,9 +35,11 @@ def calibration_yaml(
         source: where the rows come from.
         date: when it was fitted, ISO.
         command: what makes it again.
+        provenance: the machine that was measured: GPU, driver, libraries.
+        held_out: the errors of all launches, each where its fit did not see it.
     """
     fitted = sum(len(entry.fitted.fitted) for entry in entries)
-    rows = sum(entry.fitted.rows for entry in entries if not entry.library.known)
+    widest = {(entry.family, entry.format): entry.fitted.rows for entry in reversed(entries)}
     lines = [
         f"# Made by: {command}",
         f"name: {name}",
@@ -37,13 +47,27 @@ def calibration_yaml(
         f"date: {date}",
         f"source: {_quoted(source)}",
         f"method: {_quoted(METHOD)}",
-        f"rows: {rows or sum(entry.fitted.rows for entry in entries)}",
+        f"rows: {sum(widest.values())}",
         f"fitted_constants: {fitted}",
+        *_held_out_lines(held_out),
+        *_provenance_lines(provenance),
         "fits:",
     ]
     for entry in entries:
         lines += _entry_lines(entry)
     return "\n".join(lines) + "\n"
+
+
+def _held_out_lines(errors: Spread | None) -> list[str]:
+    if errors is None:
+        return []
+    return [f"held_out: {{rows: {errors.rows}, p50: {errors.median:.3f}, p90: {errors.p90:.3f}}}"]
+
+
+def _provenance_lines(provenance: Mapping[str, str | int | None]) -> list[str]:
+    known = {key: value for key, value in provenance.items() if value is not None}
+    lines = [f"  {key}: {_quoted(str(value))}" for key, value in known.items()]
+    return ["machine:", *lines] if lines else []
 
 
 def bands_yaml(bands: Iterable[Band], date: str, command: str) -> str:

@@ -60,7 +60,7 @@ def _row_record(row: Row, estimated: bool) -> Record:
         "tolerance": outcome.tolerance,
         "bound_time_s": prediction.bound_time_s if prediction else None,
         "limited_by": prediction.bound.limited_by if prediction else None,
-        **({"estimate_time_s": row.estimate_time_s} if estimated else {}),
+        **(_estimate_record(row) if estimated else {}),
         "time_s": outcome.time_s,
         "of_bound": row.of_bound,
         "time": dict(outcome.time or {}),
@@ -79,6 +79,10 @@ def _row_record(row: Row, estimated: bool) -> Record:
         "band": prediction.band.share if prediction else None,
         "judged": prediction.judged if prediction else None,
     }
+
+
+def _estimate_record(row: Row) -> Record:
+    return {"estimate_time_s": row.estimate_time_s, "estimate_error": row.estimate_error}
 
 
 def _traffic(level: str, traffic: Traffic | None) -> Record:
@@ -127,6 +131,7 @@ def _time_table(report: Verification) -> Table:
     ]
     if report.estimated:
         columns.insert(3, ("estimate", lambda row: _seconds(row.estimate_time_s)))
+        columns.insert(5, ("off", _off))
     return _table(columns, report, words={"case", "kernel", "verdict"})
 
 
@@ -239,6 +244,11 @@ def _percent(share: float | None) -> str:
     return _NONE if share is None else f"{100 * share:.1f} %"
 
 
+def _off(row: Row) -> str:
+    error = row.estimate_error
+    return _NONE if error is None else f"{100 * error:+.1f} %"
+
+
 def _seconds(time_s: float | None) -> str:
     return _NONE if time_s is None else format_seconds(time_s)
 
@@ -252,6 +262,8 @@ def _notes(report: Verification) -> list[str]:
         notes.append(
             "warm: the working set stays in L2, which main memory does not bound; counters are of a cold run"
         )
+    if report.estimated:
+        notes.append("off: estimate / measured - 1; the estimate is of a kernel that libraries run")
     if report.counted:
         notes.append("bytes: one cold run by Nsight Compute; written includes what the run left dirty in L2")
         notes.append("a ratio is left out where that side is under 2 % of the traffic")

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+import numpy
+
 from memwall import hardware
 from memwall.errors import UsageError
 from memwall.estimate import measurements, shipped
-from memwall.estimate.calibrate import Entry, calibrate
+from memwall.estimate.calibrate import Entry, Spread, by, calibrate, spread
 from memwall.estimate.samples import rows_in, samples_of
 from memwall.hardware import Device
 
@@ -30,6 +32,17 @@ class CalibrationReport(NamedTuple):
         """How many constants were fitted."""
         return sum(len(entry.fitted.fitted) for entry in self.entries)
 
+    @property
+    def held_out(self) -> Spread:
+        """How far off the launches were, each held out of the fit of its library, else of that of all."""
+        errors = []
+        for group in by(self.entries, lambda entry: (entry.family, entry.format)).values():
+            libraries = [entry for entry in group if entry.library.known]
+            covered = sum(entry.fitted.rows for entry in libraries)
+            every = covered == group[0].fitted.rows or len(libraries) == len(group)
+            errors += [entry.fitted.errors for entry in (libraries if every else group[:1])]
+        return spread(numpy.concatenate(errors))
+
 
 def calibration(path: str, gpu: str, source: str | None = None) -> CalibrationReport:
     """The constants of a GPU from a table of measured rows.
@@ -44,7 +57,15 @@ def calibration(path: str, gpu: str, source: str | None = None) -> CalibrationRe
         FileError: the table cannot be read.
     """
     device = hardware.load(gpu)
-    reading = measurements.read(path, device.name)
+    return calibration_of(measurements.read(path, device.name), device, source or path)
+
+
+def calibration_of(reading: measurements.Reading, device: Device, source: str) -> CalibrationReport:
+    """The constants of a GPU from measured rows; rows of others are left out.
+
+    Raises:
+        UsageError: too few rows to fit anything.
+    """
     own = [each for each in reading.measured if each.row.device.name == device.name]
     samples = samples_of(own)
     rows = rows_in(samples)
@@ -57,7 +78,7 @@ def calibration(path: str, gpu: str, source: str | None = None) -> CalibrationRe
     several = len(own) - rows
     if several:
         left_out["several kernels, or a format that the device does not compute in"] = several
-    return CalibrationReport(device, source or path, rows, left_out, calibrate(samples))
+    return CalibrationReport(device, source, rows, left_out, calibrate(samples))
 
 
 def rebuilt() -> shipped.Shipped:

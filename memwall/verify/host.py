@@ -22,7 +22,10 @@ from memwall.verify.case import Trial
 from memwall.verify.outcome import OK, Counters, Outcome, outcome_of_event
 
 WORKER = (sys.executable, "-m", "memwall.verify.worker")
-EXTRA = "pip install 'memwall[verify]' (CUDA 13) or 'memwall[verify-cuda12]'; without a GPU: --backend numpy"
+EXTRA = (
+    "pip install 'memwall[verify]' (CUDA 13) or 'memwall[verify-cuda12]'; "
+    "without a GPU: memwall verify --backend numpy"
+)
 
 
 class Settings(NamedTuple):

@@ -35,6 +35,12 @@ class Row(NamedTuple):
         return self.prediction.bound_time_s / time_s
 
     @property
+    def estimate_error(self) -> float | None:
+        """Estimate / measured time - 1: how far off the estimate is, above zero where it is too slow."""
+        time_s = self.outcome.time_s
+        return self.estimate_time_s / time_s - 1 if self.estimate_time_s and time_s else None
+
+    @property
     def read_ratio(self) -> float | None:
         """Counted / predicted bytes read from main memory, where they may be more the least of them."""
         return self._ratio("read_bytes", "dram_read_bytes")

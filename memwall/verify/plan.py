@@ -40,7 +40,8 @@ _KERNELS = {
         "cudnn": "library.cudnn",
     },
     "copy": {"cupy": "cupy.copy", "library": "library.copy"},
-    "add": {"cupy": "cupy.add"},
+    "add": {"cupy": "cupy.add", "library": "library.add"},
+    "gelu": {"library": "library.gelu"},
     "read_sum": {"cupy": "cupy.read_sum"},
 }
 """By operator: the words that `--impl` takes, and the kernel behind each."""
@@ -152,7 +153,8 @@ def _streams() -> Iterable[Trial]:
         for op, tensors in (("copy", 2), ("read_sum", 1), ("add", 3)):
             rows = elements // tensors // 4096
             yield Trial(f"cupy.{op}", op, {"rows": rows, "cols": 4096}, CUPY_FORMAT, warm=mib < 64)
-    yield Trial("library.copy", "copy", {"rows": 16384, "cols": 8192})
+    for op in ("copy", "add", "gelu"):
+        yield Trial(f"library.{op}", op, {"rows": 16384, "cols": 8192})
 
 
 def _access() -> Iterable[Trial]:

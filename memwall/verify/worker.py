@@ -24,7 +24,7 @@ from memwall.verify.kernels.table import place_of
 
 COLD_TIMES_L2 = 6
 """Rotating sets of buffers hold at least so many times L2 together."""
-MOST_SETS = 64
+MOST_SETS = 256
 MOST_OF_MEMORY = 0.5
 """How much of the free memory the sets may take; the rest is for what a kernel keeps beside them."""
 TOLERANCES = {"bf16": 2.0**-7, "fp16": 2.0**-10, "fp32": 2.0**-15}

@@ -36,6 +36,18 @@ def copy(trial: Trial, tensors: Tensors) -> Launch:
     return lambda: y.copy_(x)
 
 
+def add(trial: Trial, tensors: Tensors) -> Launch:
+    """torch.add."""
+    a, b, y = (tensors[name] for name in ("a", "b", "y"))
+    return lambda: torch.add(a, b, out=y)
+
+
+def gelu(trial: Trial, tensors: Tensors) -> Launch:
+    """torch.nn.functional.gelu, by its tanh."""
+    x = tensors["x"]
+    return _into(tensors, "y", lambda: F.gelu(x, approximate="tanh"))
+
+
 def softmax(trial: Trial, tensors: Tensors) -> Launch:
     """torch.softmax."""
     x, y = tensors["x"], tensors["y"]

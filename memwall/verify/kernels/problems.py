@@ -143,6 +143,11 @@ def _add(trial: Trial, tensors: Tensors) -> dict[str, Any]:
     return {"y": a + b}
 
 
+@_rows("x", outputs=("y",))
+def _gelu(trial: Trial, tensors: Tensors) -> dict[str, Any]:
+    return {"y": F.gelu(tensors["x"].double(), approximate="tanh")}
+
+
 def _read_sum(dims: Mapping[str, int]) -> Problem:
     def reference(trial: Trial, tensors: Tensors) -> dict[str, Any]:
         return {"y": tensors["x"].double().sum().reshape(1)}
@@ -197,6 +202,7 @@ _PROBLEMS: dict[str, Callable[[Mapping[str, int]], Problem]] = {
     "softmax": _softmax,
     "copy": _copy,
     "add": _add,
+    "gelu": _gelu,
     "read_sum": _read_sum,
     "transpose": _transpose,
     "access": _access,

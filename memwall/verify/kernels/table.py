@@ -31,6 +31,8 @@ KERNELS = {
     "library.gemv": ("library", "gemv"),
     "library.batched_gemm": ("library", "batched_gemm"),
     "library.copy": ("library", "copy"),
+    "library.add": ("library", "add"),
+    "library.gelu": ("library", "gelu"),
     "library.softmax": ("library", "softmax"),
     "library.rmsnorm": ("library", "rmsnorm"),
     "library.layernorm": ("library", "layernorm"),
