@@ -70,6 +70,8 @@ def _kernel_record(each: Diagnosis) -> Record:
         "roof_flops_per_s": each.roof_flops_per_s,
         "checks": [check._asdict() for check in each.checks],
         "steps": [step._asdict() for step in each.steps],
+        "impossible": [{"metric": field, "text": text} for field, text in each.impossible.items()],
+        "unreadable": list(each.profile.unreadable),
         "missing": [{"metric": field, "flag": flag} for field, flag in each.profile.missing],
     }
 
@@ -118,6 +120,9 @@ def _kernel_sections(number: int, each: Diagnosis) -> list[Section]:
         ),
         Section(f"Next steps ({each.regime})", Lines(steps)),
     ]
+    wrong = [*each.impossible.values(), *(f"unreadable: {text}" for text in each.profile.unreadable)]
+    if wrong:
+        sections.insert(1, Section("Not judged", Lines(wrong)))
     flags = list(dict.fromkeys(flag for _, flag in each.profile.missing))
     if flags:
         fields = ", ".join(field for field, _ in each.profile.missing)
