@@ -115,3 +115,33 @@ def test_the_default_gpu_where_nothing_speaks_against_it(
 ) -> None:
     assert run(["diagnose", export(tmp_path, {**COPY, TIME: ("us", "80")}, device="")]) == 0
     assert "by default: GPU h100" in capsys.readouterr().out
+
+
+GEMM = ("--op", "gemm", "--m", "4096", "--n", "4096", "--k", "4096")
+
+
+@pytest.mark.parametrize(("time", "beaten"), [("200", True), ("435", False), ("500", False)])
+def test_a_bound_that_is_beaten_is_another_question(
+    time: str, beaten: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """2 x 4096^3 / 312e12 = 440.5 us; 435 us is within what clocks differ by."""
+    path = export(tmp_path, {**COPY, TIME: ("us", time)}, "NVIDIA A100-SXM4-80GB", "8.0")
+    assert run(["diagnose", path, *GEMM, "--json"]) == 0
+    said = json.loads(capsys.readouterr().out)["predicted"]["impossible"]
+    assert (said is not None) is beaten
+    assert run(["diagnose", path, *GEMM]) == 0
+    assert ("a bound cannot be beaten: another op, shape" in capsys.readouterr().out) is beaten
+
+
+CONFLICTS = "l1tex__data_bank_conflicts_pipe_lsu_mem_shared.sum"
+
+
+def test_conflicts_without_their_passes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    found = kernel(capsys, export(tmp_path, {**COPY, CONFLICTS: ("", "1,234,567")}))
+    (check,) = (each for each in found["checks"] if each["name"] == "bank conflicts")
+    assert check["status"] == "note"
+    assert "conflicts counted" in check["text"]
+    assert "1234567" in check["text"].replace(",", "").replace(" ", "")
+    assert "l1tex__data_pipe_lsu_wavefronts_mem_shared.sum" in check["text"]
+    none = kernel(capsys, export(tmp_path, {**COPY, CONFLICTS: ("", "0")}))
+    assert status(none, "bank conflicts") == "ok"

@@ -58,6 +58,6 @@ def impossible_rates(
 def judged(check: Check, impossible: Mapping[str, str]) -> Check:
     """The check as it stands, or as impossible where what it would judge cannot be."""
     reason = next((impossible[field] for field in OF_CHECK[check.name] if field in impossible), None)
-    if reason is None or check.status != "missing":
+    if reason is None or check.value is not None:
         return check
     return check._replace(status="impossible", text=reason)

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from memwall import hardware
 from memwall.diagnose.checks import Check, Finding, checks, regime_of, steps
-from memwall.diagnose.impossible import impossible_rates, impossible_values, judged
+from memwall.diagnose.impossible import OVER_PEAK, impossible_rates, impossible_values, judged
 from memwall.diagnose.reading import Export, Profile, read
 from memwall.errors import MemwallError, NotAvailable, UnknownName, UsageError, shown
 from memwall.hardware import Device
@@ -15,6 +15,7 @@ from memwall.modelled import Modelled, modelled
 from memwall.reports.case import DEFAULT_DTYPE, DEFAULT_GPU
 from memwall.reports.modelled import question_of
 from memwall.reports.roofline import RooflineReport, roofline
+from memwall.units import significant
 
 ASK_GPU = "Name it: --gpu GPU; the list: memwall gpu list"
 
@@ -149,6 +150,22 @@ class DiagnoseReport(NamedTuple):
         """The sum of a count over all kernels; None if one lacks it."""
         found = [each.counted.get(field) for each in self.kernels]
         return None if any(value is None for value in found) else sum(value or 0.0 for value in found)
+
+    @property
+    def beaten(self) -> str:
+        """Why the operator cannot be what was measured, where the kernels beat its bound; else empty."""
+        measured = self.counted("time_s")
+        if (
+            self.predicted is None
+            or measured is None
+            or measured >= self.predicted[0].bound_time_s / OVER_PEAK
+        ):
+            return ""
+        share = significant(measured / self.predicted[0].bound_time_s, 3)
+        return (
+            f"impossible: the time measured is {share} of the bound, and a bound cannot be beaten: another "
+            "op, shape, dtype or GPU was measured, or its operands were in L2 before"
+        )
 
 
 def diagnose(

@@ -43,6 +43,8 @@ def page(report: DiagnoseReport) -> Page:
         sections += _kernel_sections(number, each)
     if report.predicted:
         sections.append(Section("Counted against predicted", _predicted_table(report)))
+        if report.beaten:
+            sections.append(Section("Not comparable", Lines([report.beaten])))
     return [*sections, *notes_section(_notes(report))]
 
 
@@ -92,6 +94,7 @@ def _predicted_record(report: DiagnoseReport) -> Record | None:
         "counted_dram_written_bytes": report.counted("dram_written_bytes"),
         "l2_counter_bytes": model.l2_counter_bytes,
         "counted_l2_bytes": report.counted("l2_counter_bytes"),
+        "impossible": report.beaten or None,
         "assumes": model.assumes,
     }
 
