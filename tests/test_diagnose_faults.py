@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 from pathlib import Path
 from typing import Any
@@ -145,3 +147,16 @@ def test_conflicts_without_their_passes(tmp_path: Path, capsys: pytest.CaptureFi
     assert "l1tex__data_pipe_lsu_wavefronts_mem_shared.sum" in check["text"]
     none = kernel(capsys, export(tmp_path, {**COPY, CONFLICTS: ("", "0")}))
     assert status(none, "bank conflicts") == "ok"
+
+
+def test_the_csv_has_a_row_a_kernel(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = export(tmp_path, {**COPY, HITS: ("%", "150"), READ: ("parsec", "1")})
+    with open(path, "a", encoding="utf-8") as file:
+        file.write('"1","k2","0","9.0","NVIDIA H200","60","1","100","50"\n')
+    assert run(["diagnose", path, "--format", "csv"]) == 0
+    first, second = csv.DictReader(io.StringIO(capsys.readouterr().out))
+    assert (first["kernel"], second["kernel"]) == ("k", "k2")
+    assert (first["checks.l2_hit_rate"], second["checks.l2_hit_rate"]) == ("impossible", "ok")
+    assert float(second["time_s"]) == pytest.approx(60e-6)
+    assert "unknown unit 'parsec'" in first["unreadable"]
+    assert first["steps"]

@@ -33,6 +33,23 @@ def record(report: DiagnoseReport) -> Record:
     }
 
 
+def rows(report: DiagnoseReport) -> list[Record]:
+    """The kernels, each with its GPU, how each check came out, and the next steps in words."""
+    of = {"gpu": report.device.name, "format": report.export.format}
+    made = []
+    for each in report.kernels:
+        words = {
+            "checks": {check.name.lower().replace(" ", "_"): check.status for check in each.checks},
+            "steps": [f"{step.action}: {step.text}" for step in each.steps],
+            "impossible": list(each.impossible.values()),
+            "missing": [field for field, _ in each.profile.missing],
+        }
+        made.append({**of, **_kernel_record(each), **words})
+    rest = {"unknown_metrics": report.export.unknown, "defaults": report.defaults}
+    predicted = _predicted_record(report)
+    return [{**row, **({"predicted": predicted} if predicted else {}), **rest} for row in made]
+
+
 def page(report: DiagnoseReport) -> Page:
     """The report for people: a kernel after the other."""
     title = f"diagnosis  {report.export.format}  on {report.device.title} ({report.device.name})"
