@@ -160,3 +160,17 @@ def test_the_csv_has_a_row_a_kernel(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert float(second["time_s"]) == pytest.approx(60e-6)
     assert "unknown unit 'parsec'" in first["unreadable"]
     assert first["steps"]
+
+
+def test_plain_counts_of_instructions_are_flops(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """An FMA is two: 2 x 1e9 + 1e6 + 1e6; the FMAs alone are no total."""
+    counts = {
+        f"smsp__sass_thread_inst_executed_op_{op}_pred_on.sum": ("inst", count)
+        for op, count in (("ffma", "1,000,000,000"), ("fadd", "1000000"), ("fmul", "1000000"))
+    }
+    found = kernel(capsys, export(tmp_path, {**COPY, **counts}))
+    assert found["flops"] == 2.002e9
+    assert found["engine"] == "lanes"
+    assert found["achieved_flops_per_s"] == pytest.approx(2.002e9 / 50e-6)
+    first = dict(list(counts.items())[:1])
+    assert kernel(capsys, export(tmp_path, {**COPY, **first}))["flops"] is None

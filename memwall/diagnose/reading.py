@@ -161,6 +161,16 @@ def _fields(
                 break
 
 
+def _lanes(values: Mapping[str, float]) -> float | None:
+    """FLOPs of the lanes, from plain counts or from counts a cycle; a part of the plain ones is no total."""
+    if {"fma_count", "add_count", "mul_count"} <= values.keys():
+        return 2 * values["fma_count"] + values["add_count"] + values["mul_count"]
+    if {"cycles", "fma_a_cycle"} <= values.keys():
+        a_cycle = 2 * values["fma_a_cycle"] + values.get("add_a_cycle", 0) + values.get("mul_a_cycle", 0)
+        return a_cycle * values["cycles"]
+    return None
+
+
 def _cell(name: str, text: str, unit: str, metric: Metric, unreadable: list[str]) -> float | None:
     """A cell's value; what is wrong with it goes to the list."""
     try:
@@ -244,10 +254,7 @@ def _profile(
     """With what follows from other counts: bytes of sectors, FLOPs of instructions."""
     if "l2_counter_bytes" not in values and "l2_sectors" in values:
         values["l2_counter_bytes"] = values["l2_sectors"] * SECTOR_BYTES
-    lanes = None
-    if {"cycles", "fma_a_cycle"} <= values.keys():
-        a_cycle = 2 * values["fma_a_cycle"] + values.get("add_a_cycle", 0) + values.get("mul_a_cycle", 0)
-        lanes = a_cycle * values["cycles"]
+    lanes = _lanes(values)
     if lanes is None and not matrix:
         return Profile(kernel, device, values, None)
     formats = {name.removeprefix(TENSOR_FLOPS).partition("_")[0]: flops for name, flops in matrix.items()}

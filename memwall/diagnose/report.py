@@ -33,7 +33,8 @@ class Diagnosis(NamedTuple):
     @property
     def flops(self) -> float | None:
         """As counted, else as the operator has it."""
-        return self.profile.flops if self.profile.flops is not None else self.op_flops
+        counted = self.profile.flops
+        return counted if counted is not None and counted >= 0 else self.op_flops
 
     @property
     def time_s(self) -> float | None:
