@@ -16,6 +16,7 @@ from memwall.reports.case import DEFAULT_DTYPE, DEFAULT_GPU
 
 Report = TypeVar("Report")
 Shown = TypeVar("Shown", contravariant=True)
+Table = Callable[[Report], list[Record]]
 
 
 class View(Protocol[Shown]):
@@ -37,6 +38,7 @@ def answer(
     gpus: str | None,
     changes: Mapping[str, str],
     options: dict[str, Any],
+    table: Table[Report] | None = None,
 ) -> int:
     """A report's command: the report on each GPU, shown; the exit code.
 
@@ -46,6 +48,7 @@ def answer(
         gpus: as typed.
         changes: what-ifs on each GPU.
         options: all others, those of the output and --dtype among them.
+        table: as `show` says.
 
     Raises:
         NotAvailable: as `show` says.
@@ -57,7 +60,7 @@ def answer(
     def make(device: Device) -> Report:
         return report(gpu=device, dtype=dtype or DEFAULT_DTYPE, defaults=defaults, **options)
 
-    return show(output, on_each(gpus, changes, make), view)
+    return show(output, on_each(gpus, changes, make), view, table)
 
 
 def on_each(
@@ -80,8 +83,19 @@ def on_each(
     return rows
 
 
-def show(output: Output, rows: list[Report | Refusal], view: View[Report]) -> int:
+def show(
+    output: Output,
+    rows: list[Report | Refusal],
+    view: View[Report],
+    table: Table[Report] | None = None,
+) -> int:
     """One report as itself, several side by side; the exit code.
+
+    Args:
+        output: where to, and how.
+        rows: the reports.
+        view: what shows them.
+        table: a report's rows in CSV, where the answer is a list and one row would lose it.
 
     Raises:
         NotAvailable: no GPU has an answer, and people are told why of each.
@@ -89,6 +103,9 @@ def show(output: Output, rows: list[Report | Refusal], view: View[Report]) -> in
     from memwall.render.bounds import refusal_record
 
     def records() -> list[Record]:
+        if table is not None and output.format == "csv":
+            made = ([refusal_record(row)] if isinstance(row, Refusal) else table(row) for row in rows)
+            return [record for each in made for record in each]
         return [refusal_record(row) if isinstance(row, Refusal) else view.record(row) for row in rows]
 
     def page() -> Page:

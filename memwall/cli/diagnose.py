@@ -57,4 +57,4 @@ def command(path: str, changes: dict[str, str], **options: Any) -> int:
     from memwall.render import diagnose as view
 
     output = Output(**{key: options.pop(key) for key in Output._fields})
-    return show(output, [diagnose(path, changes=changes, **options)], view)
+    return show(output, [diagnose(path, changes=changes, **options)], view, view.rows)

@@ -55,4 +55,4 @@ def command(op: str, gpu: str | None, changes: dict[str, str], **options: Any) -
     from memwall.explain.report import explain
     from memwall.render import explain as view
 
-    return answer(partial(explain, op), view, gpu, changes, options)
+    return answer(partial(explain, op), view, gpu, changes, options, view.rows)

@@ -37,4 +37,4 @@ def command(gpu: str | None, changes: dict[str, str], **options: Any) -> int:
     def make(device: Device) -> HierarchyReport:
         return hierarchy(device, defaults=defaults)
 
-    return show(Output(**options), on_each(gpu, changes, make), view)
+    return show(Output(**options), on_each(gpu, changes, make), view, view.rows)

@@ -19,6 +19,8 @@ FULL, SPARSE = 0.60, 0.33
 STREAM_HITS, FEW_HITS, MANY_HITS = 0.10, 0.30, 0.80
 MATRIX_AT_WORK = 0.5
 NEGLIGIBLE = 0.01
+WAVEFRONTS = "l1tex__data_pipe_lsu_wavefronts_mem_shared.sum"
+"""The passes over shared memory, that conflicts are a share of."""
 
 
 class Check(NamedTuple):
@@ -61,10 +63,7 @@ def checks(values: Mapping[str, float], regime: str) -> tuple[Check, ...]:
     return (
         _bandwidth(values.get("dram_share"), regime),
         _hits(values.get("l2_hit_share")),
-        _excess(
-            "bank conflicts", _conflicts(values), "none", "of the passes over shared memory are conflicts",
-            "pad or swizzle the tile: memwall banks",
-        ),
+        _banks(values),
         _spills(values.get("spill_requests")),
         _excess(
             "uncoalesced accesses", _uncoalesced(values), "none", "of the sectors hold nothing that is used",
@@ -167,6 +166,21 @@ def _conflicts(values: Mapping[str, float]) -> float | None:
         return 0.0
     each = values.get("conflicts_an_access")
     return None if each is None else each / (1 + each)
+
+
+def _banks(values: Mapping[str, float]) -> Check:
+    share, counted = _conflicts(values), values.get("shared_excess")
+    if share is None and counted == 0:
+        share = 0.0  # none of however many passes
+    if share is None and counted is not None:
+        text = (
+            f"{significant(counted)} conflicts counted; of how many passes is missing: collect {WAVEFRONTS}"
+        )
+        return Check("bank conflicts", None, "none", "note", text)
+    return _excess(
+        "bank conflicts", share, "none", "of the passes over shared memory are conflicts",
+        "pad or swizzle the tile: memwall banks",
+    )  # fmt: skip
 
 
 def _uncoalesced(values: Mapping[str, float]) -> float | None:

@@ -133,6 +133,9 @@ METRICS = (
     Metric("fma_a_cycle", ("smsp__sass_thread_inst_executed_op_ffma_pred_on.sum.per_cycle_elapsed",)),
     Metric("add_a_cycle", ("smsp__sass_thread_inst_executed_op_fadd_pred_on.sum.per_cycle_elapsed",)),
     Metric("mul_a_cycle", ("smsp__sass_thread_inst_executed_op_fmul_pred_on.sum.per_cycle_elapsed",)),
+    Metric("fma_count", ("smsp__sass_thread_inst_executed_op_ffma_pred_on.sum",)),
+    Metric("add_count", ("smsp__sass_thread_inst_executed_op_fadd_pred_on.sum",)),
+    Metric("mul_count", ("smsp__sass_thread_inst_executed_op_fmul_pred_on.sum",)),
 )
 
 RULES = {

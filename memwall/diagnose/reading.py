@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+from memwall.diagnose.cells import Unreadable, number, read_cell
 from memwall.diagnose.metrics import (
     DEVICE,
     METRICS,
@@ -17,13 +18,8 @@ from memwall.diagnose.metrics import (
     tensor_columns,
 )
 from memwall.errors import FileError, shown
-from memwall.units import GIGA, KILO, MEGA, TERA
+from memwall.units import GIGA, MEGA
 
-PREFIXES = {"": 1, "k": KILO, "K": KILO, "M": MEGA, "G": GIGA, "T": TERA}
-SECONDS = {"ns": 1 / GIGA, "us": 1 / MEGA, "usecond": 1 / MEGA, "ms": 1 / KILO, "msecond": 1 / KILO,
-           "nsecond": 1 / GIGA, "s": 1.0, "second": 1.0}  # fmt: skip
-UNITS = ("byte", "hz", "Hz", "cycle", "inst", "sector", "B", "b")
-"""rocprof-compute writes Gb/s for gigabytes a second."""
 LONGEST_FILE_BYTES = 256 * MEGA
 ROCPROF_FLAG = "-b 2 12 16 17"
 """Blocks of rocprof-compute analyze: speed of light, LDS, vector L1, L2."""
@@ -44,6 +40,10 @@ class Profile(NamedTuple):
     by_rocprof: bool = False
     engine: str | None = None
     """Where most of the FLOPs were done: a format of the matrix unit, or `lanes`; None if not counted."""
+    unreadable: tuple[str, ...] = ()
+    """Metrics whose cell is no number or has an unknown unit, each with what is wrong."""
+    capability: str | None = None
+    """The compute capability, such as 9.0."""
 
     @property
     def missing(self) -> list[tuple[str, str]]:
@@ -133,10 +133,12 @@ def _raw(rows: Sequence[Mapping[str, str]]) -> Export:
     for row in rows:
         if not row["ID"]:
             continue
-        values = dict(_fields(row, units))
+        unreadable: list[str] = []
+        values = dict(_fields(row, units, unreadable))
         device = next((row[name] for name in DEVICE if row.get(name)), None)
-        matrix = {name: _number(row[name]) or 0.0 for name in tensor}
-        profiles.append(_profile(row["Kernel Name"], device, values, matrix))
+        matrix = {name: _cell(name, row[name], "", Metric(name), unreadable) or 0.0 for name in tensor}
+        made = _profile(row["Kernel Name"], device, values, matrix)
+        profiles.append(made._replace(unreadable=tuple(unreadable), capability=row.get("CC") or None))
     described = ("ID", "Process", "Host", "Kernel", "Context", "Stream", "Block", "Grid", "Device", "CC")
     unknown = [
         name
@@ -148,34 +150,61 @@ def _raw(rows: Sequence[Mapping[str, str]]) -> Export:
     return Export("ncu raw", tuple(profiles), tuple(unknown))
 
 
-def _fields(row: Mapping[str, str], units: Mapping[str, str]) -> Iterator[tuple[str, float]]:
+def _fields(
+    row: Mapping[str, str], units: Mapping[str, str], unreadable: list[str]
+) -> Iterator[tuple[str, float]]:
     for metric in METRICS:
         for name in metric.raw:
-            value = _number(row.get(name) or "")
+            value = _cell(name, row.get(name) or "", units.get(name) or "", metric, unreadable)
             if value is not None:
-                yield metric.field, _in_si(value, units.get(name) or "", metric)
+                yield metric.field, value
                 break
+
+
+def _lanes(values: Mapping[str, float]) -> float | None:
+    """FLOPs of the lanes, from plain counts or from counts a cycle; a part of the plain ones is no total."""
+    if {"fma_count", "add_count", "mul_count"} <= values.keys():
+        return 2 * values["fma_count"] + values["add_count"] + values["mul_count"]
+    if {"cycles", "fma_a_cycle"} <= values.keys():
+        a_cycle = 2 * values["fma_a_cycle"] + values.get("add_a_cycle", 0) + values.get("mul_a_cycle", 0)
+        return a_cycle * values["cycles"]
+    return None
+
+
+def _cell(name: str, text: str, unit: str, metric: Metric, unreadable: list[str]) -> float | None:
+    """A cell's value; what is wrong with it goes to the list."""
+    try:
+        return read_cell(text, unit, metric)
+    except Unreadable as error:
+        unreadable.append(f"{name}: {error}")
+        return None
 
 
 def _details(rows: Sequence[Mapping[str, str]]) -> Export:
     """A metric a row, kernels by ID."""
     names = {name: metric for metric in METRICS for name in metric.details}
-    kernels: dict[str, tuple[str, dict[str, float]]] = {}
+    kernels: dict[str, tuple[Mapping[str, str], dict[str, float], list[str]]] = {}
     unknown: dict[str, None] = {}
     for row in rows:
         name = row["Metric Name"]
-        kernel = kernels.setdefault(row["ID"], (row["Kernel Name"], {}))
+        _, values, unreadable = kernels.setdefault(row["ID"], (row, {}, []))
         if not name:
-            kernel[1].update(_excess(row))
+            values.update(_excess(row))
             continue
         metric = names.get(f"{row['Section Name']}/{name}") or names.get(name)
-        raw = next((m for m in METRICS if name in m.raw), None)  # --metrics without a section
-        found, value = metric or raw, _number(row["Metric Value"] or "")
+        found = metric or next((m for m in METRICS if name in m.raw), None)  # --metrics without a section
         if found is None:
             unknown[name] = None
-        elif value is not None:
-            kernel[1][found.field] = _in_si(value, row["Metric Unit"] or "", found)
-    profiles = tuple(_profile(name, None, values, {}) for name, values in kernels.values())
+            continue
+        value = _cell(name, row["Metric Value"] or "", row["Metric Unit"] or "", found, unreadable)
+        if value is not None:
+            values[found.field] = value
+    profiles = tuple(
+        _profile(first["Kernel Name"], None, values, {})._replace(
+            unreadable=tuple(unreadable), capability=first.get("CC") or None
+        )
+        for first, values, unreadable in kernels.values()
+    )
     return Export("ncu details", profiles, tuple(unknown))
 
 
@@ -185,7 +214,7 @@ def _excess(row: Mapping[str, str]) -> dict[str, float]:
     counts = EXCESS.search(row.get("Rule Description") or "")
     if not (fields and counts):
         return {}
-    return {field: _number(text) or 0.0 for field, text in zip(fields, counts.groups(), strict=True)}
+    return {field: number(text) or 0.0 for field, text in zip(fields, counts.groups(), strict=True)}
 
 
 def _table(rows: Sequence[Mapping[str, str]]) -> Export:
@@ -194,23 +223,28 @@ def _table(rows: Sequence[Mapping[str, str]]) -> Export:
     values: dict[str, float] = {}
     unknown = []
     flops_per_s = 0.0
+    unreadable: list[str] = []
     for row in rows:
         name = (row.get("Metric") or "").strip()
         text = next((row[key] for key in ("Avg", "Value", "Mean") if row.get(key)), "")
-        number, unit = _number(text), (row.get("Unit") or "").strip()
+        unit = (row.get("Unit") or "").strip()
         metric = names.get(name.lower())
-        if name.lower().replace("_", " ").startswith(("valu flops", "mfma flops")) and number is not None:
-            flops_per_s += number * GIGA if unit.lower().startswith("gflop") else number
-        elif metric is None:
+        if name.lower().replace("_", " ").startswith(("valu flops", "mfma flops")):
+            flops_per_s += (number(text) or 0.0) * (GIGA if unit.lower().startswith("gflop") else 1)
+            continue
+        if metric is None:
             unknown.append(name)
-        elif number is not None:
-            percent = _number(row.get("Pct of Peak") or row.get("Pct-of-Peak") or "")
-            wanted = percent if metric.share and "pct" not in unit.lower() and percent is not None else number
-            values[metric.field] = wanted / 100 if metric.share else _in_si(number, unit, metric)
+            continue
+        percent = number(row.get("Pct of Peak") or row.get("Pct-of-Peak") or "")
+        if metric.share and "pct" not in unit.lower() and percent is not None:
+            text, unit = str(percent), "%"
+        value = _cell(name, text, unit, metric, unreadable)
+        if value is not None:
+            values[metric.field] = value
             if metric.field == "dram_bytes_per_s" and percent is not None:
                 values["dram_share"] = percent / 100
     flops = flops_per_s * values["time_s"] if flops_per_s and "time_s" in values else None
-    profile = Profile("all kernels", None, values, flops, flops_per_s or None, by_rocprof=True)
+    profile = Profile("all kernels", None, values, flops, flops_per_s or None, True, None, tuple(unreadable))
     return Export("rocprof-compute", (profile,), tuple(unknown))
 
 
@@ -220,10 +254,7 @@ def _profile(
     """With what follows from other counts: bytes of sectors, FLOPs of instructions."""
     if "l2_counter_bytes" not in values and "l2_sectors" in values:
         values["l2_counter_bytes"] = values["l2_sectors"] * SECTOR_BYTES
-    lanes = None
-    if {"cycles", "fma_a_cycle"} <= values.keys():
-        a_cycle = 2 * values["fma_a_cycle"] + values.get("add_a_cycle", 0) + values.get("mul_a_cycle", 0)
-        lanes = a_cycle * values["cycles"]
+    lanes = _lanes(values)
     if lanes is None and not matrix:
         return Profile(kernel, device, values, None)
     formats = {name.removeprefix(TENSOR_FLOPS).partition("_")[0]: flops for name, flops in matrix.items()}
@@ -231,24 +262,3 @@ def _profile(
     flops = sum(by_engine.values())
     engine = max(by_engine, key=lambda name: by_engine[name]) if flops else None
     return Profile(kernel, device, values, flops, engine=engine)
-
-
-def _number(text: str) -> float | None:
-    """A number as profilers write it, commas at the thousands; None for words and nothing."""
-    try:
-        return float(text.replace(",", ""))
-    except ValueError:
-        return None
-
-
-def _in_si(value: float, unit: str, metric: Metric) -> float:
-    """The value in SI units: 70.08 us, 1.04 Tbyte/s, 16.38 Kbyte/block, 50 %."""
-    if metric.share:
-        return value / 100
-    first = unit.partition("/")[0].strip()
-    if first in SECONDS:
-        return value * SECONDS[first]
-    for prefix, factor in PREFIXES.items():
-        if any(first == prefix + each or first == prefix + each + "s" for each in UNITS):
-            return value * factor
-    return value * metric.scale

@@ -1,8 +1,9 @@
 """Records as JSON and CSV: the stable, documented form that other programs read.
 
 A record is a dict of SI values under unit-suffixed keys. JSON is one document with its schema's
-number; CSV is one row a record, nested keys joined with a dot. A list of words is one cell; so
-are `weak_sources`, by their keys. Other lists of records are left to JSON.
+number; CSV is one row a record, nested keys joined with a dot; where the answer is a list (levels of a
+hierarchy, kernels of an export, quantities of a derivation), one row for each of it. A list of
+words is one cell; so are `weak_sources`, by their keys. Other lists of records are left to JSON.
 """
 
 from __future__ import annotations

@@ -33,6 +33,23 @@ def record(report: DiagnoseReport) -> Record:
     }
 
 
+def rows(report: DiagnoseReport) -> list[Record]:
+    """The kernels, each with its GPU, how each check came out, and the next steps in words."""
+    of = {"gpu": report.device.name, "format": report.export.format}
+    made = []
+    for each in report.kernels:
+        words = {
+            "checks": {check.name.lower().replace(" ", "_"): check.status for check in each.checks},
+            "steps": [f"{step.action}: {step.text}" for step in each.steps],
+            "impossible": list(each.impossible.values()),
+            "missing": [field for field, _ in each.profile.missing],
+        }
+        made.append({**of, **_kernel_record(each), **words})
+    rest = {"unknown_metrics": report.export.unknown, "defaults": report.defaults}
+    predicted = _predicted_record(report)
+    return [{**row, **({"predicted": predicted} if predicted else {}), **rest} for row in made]
+
+
 def page(report: DiagnoseReport) -> Page:
     """The report for people: a kernel after the other."""
     title = f"diagnosis  {report.export.format}  on {report.device.title} ({report.device.name})"
@@ -43,6 +60,8 @@ def page(report: DiagnoseReport) -> Page:
         sections += _kernel_sections(number, each)
     if report.predicted:
         sections.append(Section("Counted against predicted", _predicted_table(report)))
+        if report.beaten:
+            sections.append(Section("Not comparable", Lines([report.beaten])))
     return [*sections, *notes_section(_notes(report))]
 
 
@@ -70,6 +89,8 @@ def _kernel_record(each: Diagnosis) -> Record:
         "roof_flops_per_s": each.roof_flops_per_s,
         "checks": [check._asdict() for check in each.checks],
         "steps": [step._asdict() for step in each.steps],
+        "impossible": [{"metric": field, "text": text} for field, text in each.impossible.items()],
+        "unreadable": list(each.profile.unreadable),
         "missing": [{"metric": field, "flag": flag} for field, flag in each.profile.missing],
     }
 
@@ -90,6 +111,7 @@ def _predicted_record(report: DiagnoseReport) -> Record | None:
         "counted_dram_written_bytes": report.counted("dram_written_bytes"),
         "l2_counter_bytes": model.l2_counter_bytes,
         "counted_l2_bytes": report.counted("l2_counter_bytes"),
+        "impossible": report.beaten or None,
         "assumes": model.assumes,
     }
 
@@ -118,6 +140,9 @@ def _kernel_sections(number: int, each: Diagnosis) -> list[Section]:
         ),
         Section(f"Next steps ({each.regime})", Lines(steps)),
     ]
+    wrong = [*each.impossible.values(), *(f"unreadable: {text}" for text in each.profile.unreadable)]
+    if wrong:
+        sections.insert(1, Section("Not judged", Lines(wrong)))
     flags = list(dict.fromkeys(flag for _, flag in each.profile.missing))
     if flags:
         fields = ", ".join(field for field, _ in each.profile.missing)

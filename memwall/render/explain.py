@@ -38,6 +38,18 @@ def record(report: Explanation) -> Record:
     }
 
 
+def rows(report: Explanation) -> list[Record]:
+    """The quantities, each with what was asked."""
+    base = report.base
+    of = {
+        "gpu": base.device.name,
+        "op": base.op,
+        "shape": dict(base.shape),
+        "dtype": base.formats.dtype,
+    }
+    return [{**of, **line._asdict(), "defaults": base.defaults} for line in report.lines]
+
+
 def page(report: Explanation) -> Page:
     """The report for people: a quantity a paragraph."""
     heading = plain.page(report.base)[0].heading

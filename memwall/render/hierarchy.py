@@ -32,6 +32,15 @@ def record(report: HierarchyReport) -> Record:
     }
 
 
+def rows(report: HierarchyReport) -> list[Record]:
+    """The levels, each with its GPU and what its numbers rest on."""
+    made = []
+    for level in report.levels:
+        sources = [f"{of}: {kind}, {source}" for of, kind, source in _sources(level)]
+        made.append({"gpu": report.device.name, **_level_record(level), "sources": sources})
+    return [{**row, "assumed": report.device.assumed, "defaults": report.defaults} for row in made]
+
+
 def page(report: HierarchyReport) -> Page:
     """The report for people."""
     header = ("level", "scope", "size", "a unit", "bandwidth", "cycles", "latency")
