@@ -33,20 +33,36 @@ class _Plain(StrPrinter):  # type: ignore[misc]  # sympy is untyped
         return f"max({', '.join(map(self._print, expression.args))})"
 
 
+class _Numbers(_Plain):
+    """Each symbol as its number: substituting first would have sympy sort the numbers by themselves, and
+    they would stand under other symbols than their own.
+    """
+
+    def __init__(self, values: Mapping[Any, float]) -> None:
+        super().__init__()
+        self._values = values
+
+    def _print_Symbol(self, expression: Any) -> str:  # noqa: N802
+        value = self._values.get(expression)
+        return str(expression.name) if value is None else _number(value)
+
+    _print_Dummy = _print_Symbol  # noqa: N815
+
+
 def plain(expression: Any) -> str:
     """The formula on one line: 2 (H_kv d + H) + 3."""
     return str(_Plain().doprint(sympy.sympify(expression))).replace("**", "^")
 
 
 def latex(expression: Any) -> str:
-    """The formula as LaTeX."""
-    return str(LatexPrinter({"mul_symbol": "thinspace"}).doprint(sympy.sympify(expression)))
+    r"""The formula as LaTeX: 2 \, k \, m \, n."""
+    # sympy's table of mul_symbols has no thin space; what it does not know it writes as it stands
+    return str(LatexPrinter({"mul_symbol": r" \, "}).doprint(sympy.sympify(expression)))
 
 
 def with_numbers(expression: Any, values: Mapping[Any, float]) -> str:
     """The formula with each symbol's number in its place, not worked out: 2 x 4096 x 4096."""
-    numbers = {symbol: sympy.Dummy(_number(value), positive=True) for symbol, value in values.items()}
-    text = plain(sympy.sympify(expression).xreplace(numbers))
+    text = _Numbers(values).doprint(sympy.sympify(expression)).replace("**", "^")
     return re.sub(r"(?<=[\w)]) (?=[\w(])", " x ", text)
 
 
