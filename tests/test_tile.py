@@ -159,6 +159,8 @@ def test_every_format(line: str, form: str, capsys: pytest.CaptureFixture[str]) 
         ("tile --m 64 --n 64 --k 64 --tile 64x64", 2, "128x128x64"),
         ("tile --m 64 --n 64 --k 64 --tile wide", 2, "--tile"),
         ("tile --m 64 --n 64 --k 64 --tile 0x64x64", 2, "--tile"),
+        ("tile --m 64 --n 64 --k 64 --tile 0x1", 2, "Write it like --tile 128x128x64"),
+        ("tile --op attention --head-dim 64 --tile 0x1", 2, "Write it like --tile 64x64"),
         ("tile --m 64 --n 64 --k 64 --tile 4096x64x64", 2, "1 to 1024"),
         ("tile --op attention --head-dim 128 --tile 64x64x64", 2, "64x64"),
         ("tile --op rmsnorm --m 64", 2, "gemm"),
