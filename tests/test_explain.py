@@ -28,9 +28,13 @@ def line(explanation: Explanation, quantity: str) -> Line:
     return next(each for each in explanation.lines if each.quantity == quantity)
 
 
+UNITS = {"": "", "m": "e-3", "u": "e-6", "n": "e-9"}
+
+
 def worked_out(text: str) -> float:
     """A line of arithmetic as it is printed, evaluated."""
-    python = text.replace(" x ", "*").replace("^", "**")
+    python = re.sub(r"([\d.]+) ([mun]?)s\b", lambda m: f"({m[1]}{UNITS[m[2]]})", text)
+    python = python.replace(" x ", "*").replace("^", "**")
     assert re.fullmatch(r"[\d\s.,+\-*/()eamxcilin]*", python), text
     return float(eval(python, {"__builtins__": {}}, {"ceil": math.ceil, "min": min, "max": max}))
 
@@ -186,4 +190,5 @@ def test_numbers_stand_under_their_own_symbols() -> None:
     times = {each.symbol: each.value for each in explanation.lines if each.symbol.startswith("T_")}
     assert len(names) > 1
     for name, number in zip(names, numbers, strict=True):
-        assert float(number) == pytest.approx(times[name], rel=1e-4)
+        assert number.endswith("s")
+        assert worked_out(number) == pytest.approx(times[name], rel=1e-4)

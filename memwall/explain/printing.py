@@ -10,6 +10,12 @@ import sympy
 from sympy.printing.latex import LatexPrinter
 from sympy.printing.str import StrPrinter
 
+from memwall.units import format_seconds
+
+TO_UNIT = "\N{NO-BREAK SPACE}"
+"""Between a number and its unit while spaces still mean products."""
+DIGITS = 5
+
 
 class _Plain(StrPrinter):  # type: ignore[misc]  # sympy is untyped
     """2 k m n instead of 2*k*m*n, x^2 instead of x**2, ceil and min instead of ceiling and Min."""
@@ -44,7 +50,9 @@ class _Numbers(_Plain):
 
     def _print_Symbol(self, expression: Any) -> str:  # noqa: N802
         value = self._values.get(expression)
-        return str(expression.name) if value is None else _number(value)
+        if value is None:
+            return str(expression.name)
+        return _time(value) if expression.name.partition("_")[0] == "T" else _number(value)
 
     _print_Dummy = _print_Symbol  # noqa: N815
 
@@ -63,7 +71,12 @@ def latex(expression: Any) -> str:
 def with_numbers(expression: Any, values: Mapping[Any, float]) -> str:
     """The formula with each symbol's number in its place, not worked out: 2 x 4096 x 4096."""
     text = _Numbers(values).doprint(sympy.sympify(expression)).replace("**", "^")
-    return re.sub(r"(?<=[\w)]) (?=[\w(])", " x ", text)
+    return re.sub(r"(?<=[\w)]) (?=[\w(])", " x ", text).replace(TO_UNIT, " ")
+
+
+def _time(value: float) -> str:
+    """138.91 us."""
+    return format_seconds(value, DIGITS).replace(" ", TO_UNIT)
 
 
 def _number(value: float) -> str:
