@@ -230,12 +230,12 @@ def format_bytes_per_s(value: float) -> str:
     return scaled(value, "B/s")
 
 
-def format_seconds(value: float) -> str:
+def format_seconds(value: float, digits: int = 4) -> str:
     """A time from nanoseconds to seconds: 40.05 us."""
     for unit, factor in _SECONDS:
-        if abs(value) >= factor * 0.99995:
-            return f"{significant(value / factor)} {unit}"
-    return f"{significant(value / 1e-9)} ns"
+        if abs(value) >= factor * (1 - 5 * 10.0 ** (-digits - 1)):
+            return f"{significant(value / factor, digits)} {unit}"
+    return f"{significant(value / 1e-9, digits)} ns"
 
 
 def format_parameters(value: float) -> str:

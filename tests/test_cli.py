@@ -22,8 +22,9 @@ from click.shell_completion import ShellComplete
 from memwall.catalog import HARDWARE, MODELS, Catalog, aliases, normalise
 from memwall.cli import COMMANDS, cli, run
 from memwall.cli.devices import on_each
+from memwall.cli.mistakes import in_own_words
 from memwall.cli.options import ATTENTION_DIMS, DIMS, GPU, MODEL, Format
-from memwall.errors import Refusal, UnknownName
+from memwall.errors import Refusal, UnknownName, UsageError
 from memwall.hardware import Device
 from memwall.ops import registry
 
@@ -1105,3 +1106,30 @@ def test_a_piped_answer_needs_no_heavy_package(line: str) -> None:
 
 def test_the_first_help_reads_no_yaml_and_no_command() -> None:
     assert not loaded("--help") & {"yaml", "json", "csv", "difflib"}
+
+
+@pytest.mark.parametrize(
+    ("line", "example"),
+    [
+        ("tile --op gemm --m 64 --n 64", "memwall tile --op gemm --m 4096 --n 4096 --k 4096"),
+        ("explain gemm --m 4", "memwall explain gemm --m 4096 --n 4096 --k 4096"),
+        (
+            "crossover --op gemm --vary n --m 3",
+            "memwall crossover --op gemm --vary n --m 4096 --k 4096",
+        ),
+        ("roofline --op gemm --m 4", "memwall roofline --op gemm --m 4096 --n 4096 --k 4096"),
+    ],
+)
+def test_an_operator_s_example_names_the_command_that_was_typed(
+    line: str, example: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """And it works."""
+    assert run(line.split()) == 2
+    assert f"For example: {example}\n" in capsys.readouterr().err
+    assert run(example.split()[1:]) == 0
+
+
+def test_diagnose_s_example_names_diagnose() -> None:
+    error = UsageError("gemm needs --k", f"For example: {registry.find('gemm').command()}")
+    said = in_own_words(error, ["diagnose", "x.csv"])
+    assert said.endswith("memwall diagnose report.csv --op gemm --m 4096 --n 4096 --k 4096")

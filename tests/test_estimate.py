@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import shlex
 from typing import Any
 
 import numpy
@@ -11,6 +13,7 @@ from hypothesis import strategies as st
 
 import memwall
 from memwall.catalog import HARDWARE
+from memwall.cli import run
 from memwall.dtypes import precision
 from memwall.errors import NotAvailable
 from memwall.estimate.chip import Chip
@@ -346,3 +349,18 @@ def test_every_generation_that_a_device_names_is_a_file() -> None:
 
 def test_there_is_a_band_for_each_basis() -> None:
     assert {basis for _, basis in bands()} == {"architecture default", "physics", "library unknown"}
+
+
+def test_fa1_has_no_estimate_and_says_why(capsys: pytest.CaptureFixture[str]) -> None:
+    """It moves ten times the bytes of the kernels that were measured: their estimate is not its own."""
+    line = "--op attention --impl fa1 --heads 32 --head-dim 128"
+    assert run(shlex.split(f"roofline {line} --seq 4096")) == 0
+    assert "no estimate: no measured FA1 kernel" in capsys.readouterr().out
+    assert run(shlex.split(f"roofline {line} --seq 4096 --json")) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document["estimate_time_s"] is None
+    assert document["bound_time_s"] > 0
+    assert run(shlex.split(f"roofline {line} --seq 4096 --bound-only")) == 0
+    assert "no estimate" not in capsys.readouterr().out
+    assert run(shlex.split(f"sweep {line} --seq 1024,4096 --estimate")) == 4
+    assert "no measured FA1 kernel" in capsys.readouterr().err

@@ -28,9 +28,13 @@ def line(explanation: Explanation, quantity: str) -> Line:
     return next(each for each in explanation.lines if each.quantity == quantity)
 
 
+UNITS = {"": "", "m": "e-3", "u": "e-6", "n": "e-9"}
+
+
 def worked_out(text: str) -> float:
     """A line of arithmetic as it is printed, evaluated."""
-    python = text.replace(" x ", "*").replace("^", "**")
+    python = re.sub(r"([\d.]+) ([mun]?)s\b", lambda m: f"({m[1]}{UNITS[m[2]]})", text)
+    python = python.replace(" x ", "*").replace("^", "**")
     assert re.fullmatch(r"[\d\s.,+\-*/()eamxcilin]*", python), text
     return float(eval(python, {"__builtins__": {}}, {"ceil": math.ceil, "min": min, "max": max}))
 
@@ -165,3 +169,26 @@ def test_the_modelled_reads_are_what_is_modelled(op: str, shape: dict[str, Any],
     assert case is not None
     expected = modelled_case(case, explanation.device).dram.read_bytes
     assert line(explanation, "reads of main memory, modelled").value == pytest.approx(expected)
+
+
+def test_latex_keeps_its_backslashes() -> None:
+    """A product is written with thin spaces; a lost backslash would print the command's name."""
+    explanation = explain("gemm", m=4096, n=4096, k=4096)
+    assert line(explanation, "matrix FLOPs").latex == r"2 \, k \, m \, n"
+    assert not any("thinspace" in each.latex for each in explanation.lines)
+
+
+def test_numbers_stand_under_their_own_symbols() -> None:
+    """In the formula's order, though the numbers themselves would sort otherwise."""
+    explanation = explain("gemm", m=7, n=300, k=50, gpu="h100")
+    assert line(explanation, "matrix FLOPs").formula == "2 k m n"
+    assert line(explanation, "matrix FLOPs").substitution == "2 x 50 x 7 x 300"
+    explanation = of("attention", gpu="h100")
+    bound = line(explanation, "bound time")
+    names = bound.formula.removeprefix("max(").removesuffix(")").split(", ")
+    numbers = bound.substitution.removeprefix("max(").removesuffix(")").split(", ")
+    times = {each.symbol: each.value for each in explanation.lines if each.symbol.startswith("T_")}
+    assert len(names) > 1
+    for name, number in zip(names, numbers, strict=True):
+        assert number.endswith("s")
+        assert worked_out(number) == pytest.approx(times[name], rel=1e-4)

@@ -63,6 +63,46 @@ def test_the_best_tile_moves_least_of_those_that_fit(gpu: str) -> None:
                 assert best.dram.total_bytes <= each.dram.total_bytes
 
 
+@pytest.mark.parametrize(
+    ("sides", "gpu", "dtype", "fits"),
+    [
+        ((512, 512, 64), "h100", "bf16", False),  # 1 MiB of sums
+        ((256, 256, 64), "h100", "fp32", False),  # 256 KiB: every register there is
+        ((192, 256, 64), "h100", "bf16", True),
+        ((256, 256, 64), "b200", "bf16", True),  # all of tensor memory, which holds nothing else
+        ((256, 512, 32), "b200", "bf16", False),
+    ],
+)
+def test_sums_beyond_the_registers_do_not_fit(
+    sides: tuple[int, int, int], gpu: str, dtype: str, fits: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    report = tile("gemm", sides, gpu=gpu, dtype=dtype, **CUBE)
+    assert report.asked.fits == fits
+    assert report.best is None or report.best.fits
+    name = "x".join(map(str, sides))
+    line = f"tile --m 4096 --n 4096 --k 4096 --tile {name} --gpu {gpu} --dtype {dtype}"
+    assert run(shlex.split(line)) == 0
+    printed = capsys.readouterr().out
+    assert name in printed
+    assert ("it does not fit: its sums take" in printed) == (not fits)
+    assert f"sums in {'tensor memory' if gpu == 'b200' else 'registers'}" in printed
+
+
+def test_of_equal_traffic_the_best_keeps_more_units_busy() -> None:
+    """All of 512 x 512 fits into L2, so that every tile reads it once: small ones fill the units."""
+    best = tile("gemm", gpu="h100", m=512, n=512, k=4096).best
+    assert best is not None
+    assert (best.tiling.tile_m, best.tiling.tile_n, best.tiles) == (64, 64, 64)
+
+
+def test_the_best_may_have_another_depth() -> None:
+    """At 512 deep two stages of no tile fit; at 128 or less they do."""
+    report = tile("gemm", (128, 128, 512), gpu="h100", **CUBE)
+    assert report.best is not None
+    assert report.best.tiling.tile_k in (32, 64, 128)
+    assert report.best.stages >= 2
+
+
 def test_many_products_are_added_up() -> None:
     one = tile("gemm", m=512, n=512, k=128).asked
     many = tile("batched_gemm", batch=64, m=512, n=512, k=128).asked
@@ -119,6 +159,8 @@ def test_every_format(line: str, form: str, capsys: pytest.CaptureFixture[str]) 
         ("tile --m 64 --n 64 --k 64 --tile 64x64", 2, "128x128x64"),
         ("tile --m 64 --n 64 --k 64 --tile wide", 2, "--tile"),
         ("tile --m 64 --n 64 --k 64 --tile 0x64x64", 2, "--tile"),
+        ("tile --m 64 --n 64 --k 64 --tile 0x1", 2, "Write it like --tile 128x128x64"),
+        ("tile --op attention --head-dim 64 --tile 0x1", 2, "Write it like --tile 64x64"),
         ("tile --m 64 --n 64 --k 64 --tile 4096x64x64", 2, "1 to 1024"),
         ("tile --op attention --head-dim 128 --tile 64x64x64", 2, "64x64"),
         ("tile --op rmsnorm --m 64", 2, "gemm"),

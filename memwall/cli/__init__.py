@@ -121,12 +121,14 @@ def run(args: list[str] | None = None) -> int:
     try:
         return _run(args)
     except MemwallError as error:
-        return _fail(str(error), error.exit_code)
+        from memwall.cli.mistakes import in_own_words  # only a mistake pays for it
+
+        return _fail(in_own_words(error, sys.argv[1:] if args is None else args), error.exit_code)
     except click.exceptions.NoArgsIsHelpError as error:
         click.echo(error.format_message(), err=True)
         return 2
     except click.ClickException as error:
-        from memwall.cli.mistakes import advice  # only a mistake pays for it
+        from memwall.cli.mistakes import advice
 
         return _fail(advice(error, sys.argv[1:] if args is None else args), error.exit_code)
     except (KeyboardInterrupt, click.Abort):

@@ -42,7 +42,7 @@ class Extents(click.ParamType[tuple[int, ...]]):
                 f"{_flag(param)} must be like {self.example}, not '{shown(value)}'",
                 f"Try {_flag(param)} {self.example}",
             )
-        return tuple(parse_count(part, _flag(param)) for part in parts)
+        return _sizes(parts, param, self.example)
 
 
 class Sides(click.ParamType[tuple[int, ...]]):
@@ -59,7 +59,15 @@ class Sides(click.ParamType[tuple[int, ...]]):
         parts = value.lower().replace("\u00d7", "x").split("x")
         if len(parts) not in (2, 3):
             raise UsageError(f"{_flag(param)} must be like 128x128x64, not '{shown(value)}'", "Or 64x64")
+        return _sizes(parts, param, "64x64" if ctx and ctx.params.get("op") == "attention" else "128x128x64")
+
+
+def _sizes(parts: list[str], param: click.Parameter | None, example: str) -> tuple[int, ...]:
+    """Each part as a whole number; the advice shows all of them, joined."""
+    try:
         return tuple(parse_count(part, _flag(param)) for part in parts)
+    except UsageError as error:
+        raise UsageError(error.message, f"Write it like {_flag(param)} {example}") from error
 
 
 def _flag(param: click.Parameter | None) -> str:

@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 
 import click
 
-from memwall.errors import nearest, shown
+from memwall.errors import MemwallError, nearest, shown
+
+OPERATOR_EXAMPLE = re.compile(r"memwall roofline --op (?P<op>\S+)(?P<flags>(?: --\S+ \S+)*)")
+"""What an operator shows of itself: it does not know which command asked."""
+OWN = {
+    "crossover": "memwall crossover --op {op}",
+    "diagnose": "memwall diagnose report.csv --op {op}",
+    "explain": "memwall explain {op}",
+    "tile": "memwall tile --op {op}",
+}
+"""How other commands name the operator."""
 
 
 def advice(error: click.ClickException, args: Sequence[str]) -> str:
@@ -21,6 +32,35 @@ def advice(error: click.ClickException, args: Sequence[str]) -> str:
     message, near = _said(error, ctx, path)
     hint = f"Did you mean {near[0]}? " if near else ""
     return f"{message}. {hint}{_next(error, ctx, path)}"
+
+
+def in_own_words(error: MemwallError, args: Sequence[str]) -> str:
+    """An error in one line, an operator's example in it as the command that was typed takes it.
+
+    Args:
+        error: as it was raised.
+        args: what was typed.
+    """
+    command = next(iter(args), "")
+    found = OPERATOR_EXAMPLE.search(str(error)) if command in OWN else None
+    if found is None:
+        return str(error)
+    flags = re.findall(r"--(\S+) (\S+)", found["flags"])
+    varied = ""
+    if command == "crossover":  # what varies has no value
+        named = _varied(args)
+        dimension = named if named in dict(flags) else flags[0][0]
+        varied = f" --vary {dimension}"
+        flags = [(name, value) for name, value in flags if name != dimension]
+    sizes = "".join(f" --{name} {value}" for name, value in flags)
+    example = OWN[command].format(op=found["op"]) + varied + sizes
+    return str(error).replace(found[0], example)
+
+
+def _varied(args: Sequence[str]) -> str:
+    """The dimension after --vary, as a flag spells it."""
+    word = re.search(r"--vary[ =](\S+)", " ".join(args))
+    return word[1].lower().replace("_", "-") if word else ""
 
 
 def _said(error: click.ClickException, ctx: click.Context | None, path: str) -> tuple[str, list[str]]:

@@ -21,6 +21,7 @@ from memwall.render.bounds import (
 )
 from memwall.render.data import Record
 from memwall.render.page import Page, Section, Table
+from memwall.reports.estimates import UNMEASURED
 from memwall.reports.evidence import remarks
 from memwall.reports.roofline import RooflineReport
 from memwall.units import format_bytes, format_flops, format_flops_per_s, format_seconds, significant
@@ -180,6 +181,9 @@ def _shared_notes(report: RooflineReport) -> list[str]:
     notes = [f"by default: {', '.join(report.defaults)}"] if report.defaults else []
     if report.case:
         notes.append("compulsory traffic, each tensor once, caches cold: the least time, not an estimate")
+    impl = report.case.impl if report.case else None
+    if impl in UNMEASURED and not report.estimate and not report.bound_only:
+        notes.append(f"no estimate: {UNMEASURED[impl]}")
     if report.case and report.case.impl in FLASH_GENERATIONS:
         notes.append("fa1, fa2 and fa3 have this floor in common; what each re-reads: attention --impl all")
     return notes

@@ -29,6 +29,7 @@ class TileView:
             "last_wave_share": report.last_wave_share,
             "wave_efficiency": report.wave_efficiency,
             "smem_limit_bytes": report.smem_limit_bytes,
+            "accumulator_limit_bytes": report.sums_room.limit_bytes,
             "best": tile_record(report.best) if report.best else None,
             "defaults": list(report.defaults),
             "notes": _notes(report),
@@ -37,7 +38,8 @@ class TileView:
     def page(self, report: TileReport, /) -> Page:
         """The report for people."""
         columns = [("asked", report.asked), *([("best", report.best)] if report.best else [])]
-        rows = [(name, *(of(cost) for _, cost in columns)) for name, of in _ROWS.items()]
+        names = {SUMS: f"sums in {report.sums_room.place}"}
+        rows = [(names.get(name, name), *(of(cost) for _, cost in columns)) for name, of in _ROWS.items()]
         facts: list[tuple[str, ...]] = [
             ("naive", format_bytes(report.naive.total_bytes), "a thread an output, nothing shared"),
             ("compulsory", format_bytes(report.compulsory.total_bytes), "each operand once"),
@@ -117,6 +119,7 @@ class AttentionTileView:
         return [Section("tiles  attention", Table(table, header, right)), *notes_section(notes)]
 
 
+SUMS = "sums"
 _ROWS: dict[str, Callable[[TileCost], str]] = {
     "tile": lambda cost: f"{cost.tiling.tile_m}x{cost.tiling.tile_n}x{cost.tiling.tile_k}",
     "tiled, no L2": lambda cost: format_bytes(cost.no_reuse.total_bytes),
@@ -125,7 +128,7 @@ _ROWS: dict[str, Callable[[TileCost], str]] = {
     "L2 to the units": lambda cost: format_bytes(cost.l2.total_bytes),
     "shared memory, a stage": lambda cost: scaled_binary(cost.stage_bytes),
     "stages": lambda cost: str(cost.stages),
-    "sums in registers": lambda cost: scaled_binary(cost.sums_bytes),
+    SUMS: lambda cost: scaled_binary(cost.sums_bytes) + ("" if cost.sums_fit else ", does not fit"),
     "tiles": lambda cost: str(cost.tiles),
     "waves": lambda cost: str(cost.waves),
 }
@@ -149,7 +152,7 @@ def _compare_row(row: TileReport | Refusal) -> tuple[str, ...]:
         format_bytes(asked.dram.total_bytes),
         format_bytes(asked.l2.total_bytes),
         str(asked.waves),
-        str(asked.stages),
+        str(asked.stages) if asked.fits else "does not fit",
         _name(best) if best else "-",
         format_bytes(best.dram.total_bytes) if best else "-",
     )
@@ -191,8 +194,21 @@ def _notes(report: TileReport) -> list[str]:
         notes.append(f"it does not fit: one stage takes {needs}; a smaller depth or a smaller tile does")
     elif report.asked.stages == 1:
         notes.append("one stage: loading waits for computing; two overlap them")
+    if not report.asked.sums_fit:
+        notes.append(_sums_note(report))
     if report.best:
         notes.append(
-            "best: least DRAM traffic among tiles of 64 to 256 whose sums leave registers free, 2 stages"
+            "best: least DRAM traffic among tiles of 64 to 256, 32 to 128 deep or as asked, whose sums fit, "
+            "2 stages"
         )
     return notes
+
+
+def _sums_note(report: TileReport) -> str:
+    """Why the asked tile's sums do not fit."""
+    room = report.sums_room
+    needs, has, limit = map(scaled_binary, (report.asked.sums_bytes, room.size_bytes, room.limit_bytes))
+    kept = f", {limit} of them for sums" if room.limit_bytes < room.size_bytes else ""
+    return (
+        f"it does not fit: its sums take {needs}, a unit has {has} of {room.place}{kept}; a smaller tile does"
+    )

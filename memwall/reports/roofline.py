@@ -35,7 +35,8 @@ class RooflineReport(NamedTuple):
     defaults: tuple[str, ...]
     """What the user did not say and was assumed."""
     estimate: Estimate | None = None
-    """The time that a good kernel takes; None for FLOPs and bytes, or when only the bound is wanted."""
+    """The time that a good kernel takes; None for FLOPs and bytes, for what nobody has measured (fa1),
+    or when only the bound is wanted."""
     bound_only: bool = False
     """Whether only the bound is wanted."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from memwall import tiles
@@ -19,14 +19,30 @@ from memwall.units import KIBI
 
 SIDES = (64, 128, 192, 256)
 """Sides of tiles that libraries build."""
+DEPTHS = (32, 64, 128)
+"""Steps of k that libraries build."""
 SUM_BYTES = 4
-"""Sums are kept in fp32, in registers."""
+"""Sums are kept in fp32, in registers; on Blackwell in tensor memory."""
 LEAST_STAGES = 2
 """One to compute on, one to load."""
+ENOUGH_STAGES = 3
+"""One to compute on, two on their way: a deeper step is worth it only while so many fit. A choice."""
 LARGEST_SIDE = KIBI
+REGISTERS_KIB = TENSOR_MEMORY_KIB = 256
+"""Of a unit whose file does not say; tensor memory is 512 columns of 128 lanes of 32 bits in the PTX ISA."""
 REGISTER_SHARE = 0.75
-"""Of a unit's registers, what sums may take: the rest is for addresses and operands. A choice, not a
-limit."""
+"""Of a unit's registers, what sums may take: the rest is for addresses and operands. A choice; at 1 there
+would be none left."""
+
+
+class SumsRoom(NamedTuple):
+    """Where a unit keeps a tile's sums, and how many bytes of them it can hold."""
+
+    place: str
+    """registers or tensor memory."""
+    size_bytes: float
+    limit_bytes: float
+    """What of it sums may take."""
 
 
 class TileCost(NamedTuple):
@@ -42,7 +58,9 @@ class TileCost(NamedTuple):
     stages: int
     """Steps that fit into a block's shared memory at once."""
     sums_bytes: int
-    """Of the result, in registers."""
+    """Of the result."""
+    sums_fit: bool
+    """Whether registers, or tensor memory, can hold them."""
     tiles: int
     waves: int
 
@@ -50,6 +68,11 @@ class TileCost(NamedTuple):
     def smem_bytes(self) -> float:
         """Of all stages."""
         return self.stages * self.stage_bytes
+
+    @property
+    def fits(self) -> bool:
+        """Whether a unit can hold a stage and the sums."""
+        return self.stages > 0 and self.sums_fit
 
 
 class TileReport(NamedTuple):
@@ -63,6 +86,7 @@ class TileReport(NamedTuple):
     asked: TileCost
     best: TileCost | None
     smem_limit_bytes: float
+    sums_room: SumsRoom
     units: int
     defaults: tuple[str, ...]
 
@@ -115,15 +139,15 @@ def tile(
     tiling = Tiling.of(*tile) if tile else tiles.library_tiling(product)
     _check(tiling)
     asked = cost(product, tiling, device, limit_bytes, count)
-    choices = [cost(product, each, device, limit_bytes, count) for each in _choices(device, tiling.tile_k)]
-    fitting = [each for each in choices if each.stages >= LEAST_STAGES]
-    best = min(fitting, key=lambda c: (c.dram.total_bytes, c.l2.total_bytes, c.waves), default=None)
+    choices = (cost(product, each, device, limit_bytes, count) for each in _choices(tiling.tile_k, product.k))
+    best = best_of(choices, units)
     naive = tiled_gemm(product.m, product.n, product.k, 1, 1, 1, 0).read_bytes
     each_bytes = (product.a_bytes + product.b_bytes) / 2
     work = case.program.work
     return TileReport(
         device, case, Traffic(naive * each_bytes * count, product.written_bytes * count),
-        Traffic(work.read_bytes, work.written_bytes), asked, best, limit_bytes, units, defaults,
+        Traffic(work.read_bytes, work.written_bytes), asked, best, limit_bytes, sums_room(device),
+        units, defaults,
     )  # fmt: skip
 
 
@@ -143,6 +167,32 @@ def limits(device: Device) -> tuple[float, int]:
     return unit[key] * KIBI, device.units
 
 
+def sums_room(device: Device) -> SumsRoom:
+    """Tensor memory holds nothing but sums and scales; registers hold addresses and operands as well."""
+    unit = device.group("unit")
+    if "tmem" in device.features or unit.get("tensor_memory_kib"):
+        size_bytes = unit.get("tensor_memory_kib", TENSOR_MEMORY_KIB) * KIBI
+        return SumsRoom("tensor memory", size_bytes, size_bytes)
+    size_bytes = unit.get("registers_kib", REGISTERS_KIB) * KIBI
+    return SumsRoom("registers", size_bytes, size_bytes * REGISTER_SHARE)
+
+
+def best_of(choices: Iterable[TileCost], units: int) -> TileCost | None:
+    """The tile of least DRAM traffic among those that fit.
+
+    Of equal ones the one that keeps more units busy, then the one that moves less through L2 in fewer
+    waves, then the deepest whose stages still hide the loads.
+    """
+    fitting = [each for each in choices if each.sums_fit and each.stages >= LEAST_STAGES]
+
+    def rank(each: TileCost) -> tuple[float, ...]:
+        hides = min(each.stages, ENOUGH_STAGES)
+        moved = each.dram.total_bytes, -min(each.tiles, units), each.l2.total_bytes
+        return (*moved, each.waves, -hides, -each.tiling.tile_k)
+
+    return min(fitting, key=rank, default=None)
+
+
 def cost(product: Product, tiling: Tiling, device: Device, limit_bytes: float, count: int = 1) -> TileCost:
     """What a tile costs: its traffic at each level, its stages, its waves."""
     l2, units = cache_of(device), device.units or 1
@@ -150,6 +200,7 @@ def cost(product: Product, tiling: Tiling, device: Device, limit_bytes: float, c
     number = tiling.tiles(product) * count
     places = l2.places(loaded_by(device))
     cluster = 2 if "clusters" in device.features else 1
+    sums = tiling.tile_m * tiling.tile_n * SUM_BYTES
     return TileCost(
         tiling,
         tiles.no_reuse(product, tiling).times(count),
@@ -157,19 +208,20 @@ def cost(product: Product, tiling: Tiling, device: Device, limit_bytes: float, c
         tiles.through_l2(product, tiling, cluster).times(count),
         stage,
         int(limit_bytes // stage),
-        tiling.tile_m * tiling.tile_n * SUM_BYTES,
+        sums,
+        sums <= sums_room(device).limit_bytes,
         number,
         int(ceil_div(number, units)),
     )
 
 
-def _choices(device: Device, depth: int) -> Iterator[Tiling]:
-    """Tiles whose sums leave room in the registers; the band is as wide as the assumed library's."""
-    registers = device.group("unit").get("registers_kib", 256) * KIBI * REGISTER_SHARE
+def _choices(depth: int, k: int) -> Iterator[Tiling]:
+    """Tiles that libraries build, and those of the asked depth; none deeper than k needs."""
+    depths = [each for each in DEPTHS if each <= max(k, min(DEPTHS))]
     for rows in SIDES:
         for cols in SIDES:
-            if rows * cols * SUM_BYTES <= registers:
-                yield Tiling.of(rows, cols, depth)
+            for each in sorted({*depths, depth}):
+                yield Tiling.of(rows, cols, each)
 
 
 def _check(tiling: Tiling) -> None:
@@ -192,6 +244,7 @@ def tile_record(each: TileCost) -> dict[str, Any]:
         "stages": each.stages,
         "smem_bytes": each.smem_bytes,
         "accumulator_bytes": each.sums_bytes,
+        "fits": each.fits,
         "tiles": each.tiles,
         "waves": each.waves,
     }

@@ -10,13 +10,14 @@ import numpy as np
 
 from memwall import hardware
 from memwall.bound import REGIMES, busy_terms
+from memwall.errors import NotAvailable
 from memwall.estimate.estimate import estimate
 from memwall.estimate.families import FEW_QUERIES
 from memwall.hardware import Device
 from memwall.ops import registry
 from memwall.program import Work
 from memwall.reports.case import DEFAULT_DTYPE, Formats
-from memwall.reports.estimates import library_of
+from memwall.reports.estimates import UNMEASURED, library_of
 from memwall.reports.roofline import check_formats
 from memwall.sweeps.points import Array, Values
 
@@ -62,6 +63,8 @@ def answer(setting: Setting, values: Values) -> Mapping[str, Any]:
     check_formats(op, program, setting.formats)
     columns = bounded(program.work, setting.device)
     if setting.estimate:
+        if setting.impl in UNMEASURED:
+            raise NotAvailable(f"no estimate: {UNMEASURED[setting.impl]}", "Leave out --estimate")
         _one_mechanism(dims)
         masked = bool(causal) and setting.impl == "standard"
         library = library_of(None, setting.impl)
