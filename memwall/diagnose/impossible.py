@@ -11,7 +11,7 @@ from memwall.units import format_bytes_per_s, format_flops_per_s, format_seconds
 ROUNDING = 1.01
 """Counters of one share are read in several passes, so 100.3 % is noise."""
 OVER_PEAK = 1.1
-"""Beyond it a rate is another GPU's. Makers state peaks below the highest clock: an H100's at 1830 of 1980 MHz."""
+"""Beyond it a rate is another GPU's. Makers state peaks below the highest clock: H100 1830 of 1980 MHz."""
 ASK = "is the GPU right? pass --gpu"
 SHARES = {metric.field for metric in METRICS if metric.share}
 OF_CHECK = {
