@@ -7,6 +7,7 @@ import sys
 
 import click
 
+from memwall.cli.estimates import CALIBRATION
 from memwall.cli.options import GPU
 from memwall.cli.output import Output, write
 from memwall.errors import FileError, shown
@@ -33,7 +34,7 @@ LINES = (".jsonl", ".ndjson")
 @click.option("--gpu", type=GPU, help="the GPU of rows that name none")
 @click.option("-o", "--output", metavar="FILE", help="write there; .jsonl is JSON Lines; default: stdout")
 @click.option("--format", "form", type=click.Choice(["csv", "jsonl"]), help="default: as FILE, else as CASES")
-@click.option("--calibration", metavar="FILE", help="constants of your own: memwall calibrate")
+@CALIBRATION
 def command(
     cases: str, gpu: str | None, output: str | None, form: str | None, calibration: str | None
 ) -> int:

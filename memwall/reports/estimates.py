@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from memwall.estimate import constants
 from memwall.estimate.estimate import Estimate, estimate
 from memwall.estimate.library import Library, recognise
+from memwall.estimate.own import own_fits
 from memwall.hardware import Device
 from memwall.program import Program
 from memwall.reports.case import Case
@@ -19,9 +19,10 @@ def estimate_case(
 
     Raises:
         FileError: the calibration is not one.
+        UsageError: it is of other GPUs.
     """
     masked = bool(case.causal) and case.impl == "standard"
-    own = constants.load(calibration) if calibration else ()
+    own = own_fits(calibration, device)
     return estimate(program, device, library_of(library, case.impl), False, masked, own)
 
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from memwall.dtypes import precision
 from memwall.errors import FileError, MemwallError, NotPublished, shown
-from memwall.estimate import constants
+from memwall.estimate.own import own_fits
 from memwall.estimate.predict import Prediction, predict
 from memwall.estimate.rows import Row, try_row
 from memwall.modelled import Modelled, Question, modelled
@@ -79,9 +79,11 @@ def predict_cases(cases: Cases, gpu: str | None = None, calibration: str | None 
 
     Raises:
         FileError: the calibration is not one.
+        UsageError: it is of other GPUs than those of the table.
     """
-    own = constants.load(calibration) if calibration else ()
     rows = [try_row(cells, gpu) for cells in cases.rows]
+    devices = {row.device.name: row.device for row in rows if isinstance(row, Row)}
+    own = own_fits(calibration, *devices.values())
     predictions = predict(rows, own)
     moved = [
         None if isinstance(row, MemwallError) or isinstance(answer, MemwallError) else _moved(row)
