@@ -214,3 +214,17 @@ def test_attention_s_bytes_follow_the_implementation() -> None:
     assert standard["dram_read_bytes"] > 10 * fa2["dram_read_bytes"]
     assert fa2["dram_read_bytes"] == pytest.approx(105e6, rel=0.05)  # counted
     assert fa3["dram_read_bytes"] == pytest.approx(101e6, rel=0.05)  # counted
+
+
+def test_a_misspelt_implementation_is_the_row_s_error(tmp_path: Path) -> None:
+    path = tmp_path / "impl.csv"
+    path.write_text(
+        "gpu,op,heads,head_dim,seq,impl,rows,cols,library\nh200,attention,8,128,1024,zzz,,,\n"
+        "h200,attention,8,128,1024,fa3,,,\nh200,attention,8,128,1024,cudnn,,,\n"
+        "h200,copy,,,,eager,64,64,\nh200,copy,,,,,64,64,somebody's\n"
+    )
+    code, rows = predicted(path)
+    assert code == 1
+    assert "unknown impl 'zzz'" in rows[0]["error"]
+    assert "eager, fa1, fa2, fa3" in rows[0]["error"]
+    assert not any(row["error"] for row in rows[1:])

@@ -19,6 +19,15 @@ CALIBRATION = click.option(
 )
 
 
+def _known(_: click.Context, __: click.Parameter, name: str | None) -> str | None:
+    """A misspelt library is refused also where no estimate is asked for."""
+    if name is not None:
+        from memwall.estimate.library import library_named
+
+        library_named(name)
+    return name
+
+
 def on_one(options: dict[str, Any], device: Device, gpus: str | None) -> dict[str, Any]:
     """The options for one of several GPUs: a calibration of some of them is not for the others.
 
@@ -41,7 +50,10 @@ def estimate_options(command: F) -> F:
         click.option("--bound-only", is_flag=True, help="leave out the estimate"),
         CALIBRATION,
         click.option(
-            "--library", metavar="NAME", help="whose kernel is estimated, e.g. cublas, fa3, trtllm, vllm"
+            "--library",
+            metavar="NAME",
+            callback=_known,
+            help="whose kernel is estimated, e.g. cublas, fa3, trtllm, vllm",
         ),
     ):
         command = option(command)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from memwall.estimate.estimate import Estimate, estimate
-from memwall.estimate.library import Library, recognise
+from memwall.estimate.library import Library, library_named
 from memwall.estimate.own import own_fits
 from memwall.hardware import Device
 from memwall.program import Program
@@ -30,4 +30,4 @@ def library_of(name: str | None, impl: str | None) -> Library:
     """The library that a user named, or that the implementation is."""
     if name is None and impl in GENERATIONS:
         return Library(impl)
-    return recognise(name)
+    return library_named(name)
