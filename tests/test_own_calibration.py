@@ -85,3 +85,10 @@ def test_a_table_takes_it_row_by_row(mine: str, tmp_path: Path, capsys: pytest.C
     table.write_text("gpu,op,rows,cols\nmi300x,copy,8192,8192\n")
     assert run(["predict", str(table), "--calibration", mine]) == 2
     assert "is of h200, not of mi300x" in capsys.readouterr().err
+
+
+def test_a_missing_file_is_said_to_be_missing(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["roofline", *COPY, "--gpu", "h200", "--calibration", "nowhere.yaml"]) == 3
+    said = capsys.readouterr().err
+    assert "nowhere.yaml: no such file" in said
+    assert "permissions" not in said
