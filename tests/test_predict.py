@@ -132,7 +132,31 @@ def test_measured_columns_are_not_seen(tmp_path: Path) -> None:
     path.write_text("gpu,op,m,n,k,latency_us,flops\nh100,gemm,64,64,64,5,1\nh100,gemm,64,64,64,5000,2\n")
     _, rows = predicted(path)
     assert rows[0]["estimate_us"] == rows[1]["estimate_us"]
-    assert rows[0]["flops"] == str(2 * 64**3)
+    assert [row["flops"] for row in rows] == ["1", "2"]  # the table's own
+    assert rows[0]["predicted_flops"] == str(2 * 64**3)
+
+
+def test_a_table_s_own_columns_are_kept(tmp_path: Path) -> None:
+    path = tmp_path / "counted.csv"
+    path.write_text("gpu,op,m,n,k,dram_read_bytes,l2_bytes\nh200,gemm,64,64,64,11,12\nh200,gemm,,,,13,14\n")
+    once = predict_cases(read_csv(path.read_text(), "counted.csv"))
+    first, second = once.records()
+    assert (first["dram_read_bytes"], first["l2_bytes"]) == ("11", "12")
+    assert first["predicted_dram_read_bytes"] >= first["read_bytes"]
+    assert second["dram_read_bytes"] == "13"
+    assert second["predicted_dram_read_bytes"] is None
+    assert second["error"]
+    _, rows = predicted(path)
+    again = path.with_suffix(".out.csv")
+    _, twice = predicted(again)  # a predicted table predicted again: nothing is lost
+    assert twice[0]["predicted_predicted_dram_read_bytes"] == rows[0]["predicted_dram_read_bytes"]
+    assert twice[0]["flops"] == rows[0]["flops"]
+
+
+def test_errors_are_said_to_a_thousandth() -> None:
+    text = "gpu,op,rows,cols,impl\nh200,silu_mul,4096,4096,eager\nh200,attention,,,\n"
+    (first, _) = predict_cases(read_csv(text, "cases.csv")).records()
+    assert first["error_p50"] == round(first["error_p50"], 3)
 
 
 @pytest.mark.parametrize(

@@ -23,6 +23,7 @@ Columns, as each operator needs them:
   m n k experts | rows cols vocab | batch heads kv_heads seq_q seq_kv head_dim head_dim_v causal window
 Added: flops read_bytes written_bytes arithmetic_intensity dram_read_bytes dram_written_bytes
 l2_bytes (modelled, L2 cold) regime bound_us estimate_us basis error_p50 error_p90 error.
+Where the table has a column of such a name, it stays, and the added one is called predicted_NAME.
 A row that cannot be predicted says why in error; exit code 1 then.
 """
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -59,14 +59,27 @@ class PredictReport(NamedTuple):
 
     @property
     def columns(self) -> list[str]:
-        """The table's own columns, without those that a prediction gives, and those that it adds."""
-        return [*(name for name in self.cases.columns if name not in ADDED), *ADDED]
+        """The table's own columns, and those that a prediction adds."""
+        return [*self.cases.columns, *self._added_names.values()]
+
+    @property
+    def _added_names(self) -> dict[str, str]:
+        """The added columns by what they are called: a table's own column of that name is never lost."""
+        taken = set(self.cases.columns)
+        return {name: _free(name, taken) for name in ADDED}
 
     def records(self) -> Iterator[dict[str, Any]]:
         """Every row with its prediction under the added columns."""
-        kept = [name for name in self.cases.columns if name not in ADDED]
+        kept, called = self.cases.columns, self._added_names
         for cells, prediction, moved in zip(self.cases.rows, self.predictions, self.bytes_moved, strict=True):
-            yield {**{name: cells.get(name, "") for name in kept}, **_added(prediction, moved)}
+            added = {called[name]: value for name, value in _added(prediction, moved).items()}
+            yield {**{name: cells.get(name, "") for name in kept}, **added}
+
+
+def _free(name: str, taken: Container[str]) -> str:
+    while name in taken:
+        name = f"predicted_{name}"
+    return name
 
 
 def predict_cases(cases: Cases, gpu: str | None = None, calibration: str | None = None) -> PredictReport:
@@ -128,8 +141,8 @@ def _added(prediction: Prediction | MemwallError, moved: Modelled | None) -> dic
         "bound_us": _short(p.bound_time_s / MICRO),
         "estimate_us": _short(p.estimate_time_s / MICRO),
         "basis": p.basis,
-        "error_p50": p.error_p50,
-        "error_p90": p.error_p90,
+        "error_p50": _rounded(p.error_p50),
+        "error_p90": _rounded(p.error_p90),
         "error": None,
     }
 
@@ -140,6 +153,11 @@ def _whole(value: float) -> int | float:
 
 def _short(value: float) -> float:
     return float(f"{value:.6g}")
+
+
+def _rounded(error: float | None) -> float | None:
+    """As finely as calibrations say it: a thousandth; a mean of several has binary dust behind it."""
+    return None if error is None else round(error, 3)
 
 
 def read_csv(text: str, where: str) -> Cases:
