@@ -164,7 +164,7 @@ def test_errors_are_said_to_a_thousandth() -> None:
     [
         ("", "a header"),
         ("op,m,n\ngemm,1,2,3,4\n", "more cells"),
-        ('{"op": "gemm"}\n[1]\n', "not a JSON object"),
+        ('{"op": \n[1]\n', "bad.csv:1: not a JSON object"),
     ],
 )
 def test_a_malformed_table_is_refused_by_line(
@@ -252,3 +252,15 @@ def test_a_misspelt_implementation_is_the_row_s_error(tmp_path: Path) -> None:
     assert "unknown impl 'zzz'" in rows[0]["error"]
     assert "eager, fa1, fa2, fa3" in rows[0]["error"]
     assert not any(row["error"] for row in rows[1:])
+
+
+def test_a_broken_line_costs_its_own_row(tmp_path: Path) -> None:
+    path, out = tmp_path / "cases.jsonl", tmp_path / "out.jsonl"
+    good = '{"id": 1, "op": "softmax", "rows": 64, "cols": 64}'
+    path.write_text(f'{good}\n{{"op": "softmax", "rows": \n\n[1]\n{good}\n')
+    assert run(["predict", str(path), "--gpu", "h200", "-o", str(out)]) == 1
+    rows = [json.loads(line) for line in out.read_text().splitlines()]
+    assert [bool(row["error"]) for row in rows] == [False, True, True, False]
+    assert "cases.jsonl:2: not a JSON object" in rows[1]["error"]
+    assert "cases.jsonl:4: not a JSON object" in rows[2]["error"]
+    assert rows[0] == rows[3]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterator, Mapping, Sequence
 from functools import cache
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from memwall.dtypes import precision
@@ -42,6 +43,8 @@ class Cases(NamedTuple):
 
     columns: Sequence[str]
     rows: Sequence[Cells]
+    faults: Mapping[int, FileError] = MappingProxyType({})
+    """Rows that could not be read, by their place; such a one has no cells."""
 
 
 class PredictReport(NamedTuple):
@@ -94,7 +97,7 @@ def predict_cases(cases: Cases, gpu: str | None = None, calibration: str | None 
         FileError: the calibration is not one.
         UsageError: it is of other GPUs than those of the table.
     """
-    rows = [try_row(cells, gpu) for cells in cases.rows]
+    rows = [cases.faults.get(place) or try_row(cells, gpu) for place, cells in enumerate(cases.rows)]
     devices = {row.device.name: row.device for row in rows if isinstance(row, Row)}
     own = own_fits(calibration, *devices.values())
     predictions = predict(rows, own)
@@ -188,15 +191,16 @@ def read_csv(text: str, where: str) -> Cases:
 
 
 def read_json_lines(text: str, where: str) -> Cases:
-    """One JSON object a line.
+    """One JSON object a line; a line that is none is a row with a fault, and costs no other its answer.
 
     Raises:
-        FileError: a line that is not one.
+        FileError: no line is one.
     """
     import json
 
     columns: dict[str, None] = {}
-    rows = []
+    rows: list[Cells] = []
+    faults: dict[int, FileError] = {}
     for number, line in enumerate(text.splitlines(), 1):
         if not line.strip():
             continue
@@ -205,13 +209,16 @@ def read_json_lines(text: str, where: str) -> Cases:
         except ValueError:
             record = None
         if not isinstance(record, dict):
-            raise FileError(
+            faults[len(rows)] = FileError(
                 f"{where}:{number}: not a JSON object: {shown(line)}",
                 'One a line: {"op": "gemm", "m": 8, "n": 8, "k": 8}',
             )
+            record = {}
         columns.update(dict.fromkeys(record))
         rows.append({name: _cell(value) for name, value in record.items()})
-    return Cases(list(columns), rows)
+    if faults and len(faults) == len(rows):
+        raise faults[0]
+    return Cases(list(columns), rows, faults)
 
 
 def _cell(value: Any) -> str:
