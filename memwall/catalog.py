@@ -209,12 +209,12 @@ def _text_of(path: str) -> str:
     try:
         with open(path, encoding="utf-8") as file:
             return file.read(MEBI + 1)
+    except FileNotFoundError:
+        raise FileError(f"{named}: no such file", "Check the name and the folder") from None
     except IsADirectoryError:
         raise FileError(f"{named}: is a folder, not a file", "Name the .yaml file in it") from None
     except UnicodeDecodeError:
-        raise FileError(
-            f"{named}: not UTF-8 text", "Save it as UTF-8, or name the .yaml file that was meant"
-        ) from None
+        raise FileError(f"{named}: not UTF-8 text", "Save it as UTF-8, or name the .yaml file") from None
     except OSError as error:
         raise FileError(
             f"{named}: cannot be read: {error.strerror}", f"Check its permissions: ls -l {named}"

@@ -15,14 +15,14 @@ import memwall
 from memwall.catalog import HARDWARE
 from memwall.cli import run
 from memwall.dtypes import precision
-from memwall.errors import NotAvailable
+from memwall.errors import NotAvailable, UnknownName
 from memwall.estimate.chip import Chip
 from memwall.estimate.constants import bands, choose, generation_of, shipped, shipped_calibrations
 from memwall.estimate.decode import DecodeShape, decode_time_s
 from memwall.estimate.estimate import estimate, estimate_kernel, together
 from memwall.estimate.families import FAMILIES, run_of
 from memwall.estimate.gemm import GemmShape, gemm_time_s
-from memwall.estimate.library import UNKNOWN, Library, parse, recognise
+from memwall.estimate.library import NAMES, UNKNOWN, Library, library_named, parse, recognise
 from memwall.estimate.plans import plan_of
 from memwall.estimate.prefill import masked_tiles
 from memwall.estimate.roof import roof
@@ -364,3 +364,19 @@ def test_fa1_has_no_estimate_and_says_why(capsys: pytest.CaptureFixture[str]) ->
     assert "no estimate" not in capsys.readouterr().out
     assert run(shlex.split(f"sweep {line} --seq 1024,4096 --estimate")) == 4
     assert "no measured FA1 kernel" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("more", [(), ("--bound-only",)])
+def test_a_misspelt_library_is_refused(more: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> None:
+    for line in ("roofline --op gemv", "step --model llama3-8b --context 64", "attention --heads 8 --seq 64"):
+        assert run([*line.split(), "--library", "nonsense", *more]) == 2
+        said = capsys.readouterr().err
+        assert "unknown library" in said
+        assert "cublas" in said
+    with pytest.raises(UnknownName):
+        memwall.roofline("gemv", library="nonsense")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_listed_library_is_one(name: str) -> None:
+    assert name in library_named(name)

@@ -152,3 +152,33 @@ def test_a_calibration_file_that_is_none_is_named(tmp_path: Path, capsys: pytest
     path.write_text("name: x\nfits:\n  - family: gemm\n")
     assert run(["roofline", "--op", "gemv", "--calibration", str(path)]) == 3
     assert "fit 1 is not complete" in capsys.readouterr().err
+
+
+def test_a_mechanism_of_few_rows_is_left_out_and_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    table, out = measured_csv(tmp_path / "measured.csv"), tmp_path / "a10.yaml"
+    head, *lines = table.read_text().splitlines()
+    lines = [*(f"{line},," for line in lines), "gemm,bf16,,,99,4096,4096", "gemm,bf16,,,44,4096,2048"]
+    lines = [line if line.startswith("copy") else f"{line},4096" for line in lines]
+    lines = [f"{line}," if line.startswith("copy") else line for line in lines]
+    table.write_text("\n".join([f"{head},m,n,k", *lines]) + "\n")
+    assert run(["calibrate", str(table), "--gpu", "a10", "-o", str(out)]) == 0
+    said = capsys.readouterr()
+    assert "40 rows, 1 fits" in said.out
+    assert "left out: 2 rows: gemm 16-bit: fewer than 8 rows" in said.err
+    assert {each.family for each in load(str(out))} == {"elementwise"}
+    own = memwall.roofline("gemm", calibration=str(out), gpu="a10", m=4096, n=4096, k=4096)
+    shipped = memwall.roofline("gemm", gpu="a10", m=4096, n=4096, k=4096)
+    assert own.estimate == shipped.estimate  # the shipped constants and their band
+
+
+def test_few_rows_of_many_mechanisms_are_no_calibration(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    table = tmp_path / "few.csv"
+    gemms = [f"gemm,,,{m},4096,4096,{m}" for m in (1024, 2048, 4096, 8192)]
+    copies = [f"copy,{rows},4096,,,,{rows // 64}" for rows in (4096, 8192, 16384, 32768, 65536)]
+    table.write_text("\n".join(["op,rows,cols,m,n,k,time_us", *gemms, *copies]) + "\n")
+    assert run(["calibrate", str(table), "--gpu", "a10"]) == 2
+    assert "of no mechanism 8: too few for a calibration" in capsys.readouterr().err

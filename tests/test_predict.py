@@ -132,7 +132,32 @@ def test_measured_columns_are_not_seen(tmp_path: Path) -> None:
     path.write_text("gpu,op,m,n,k,latency_us,flops\nh100,gemm,64,64,64,5,1\nh100,gemm,64,64,64,5000,2\n")
     _, rows = predicted(path)
     assert rows[0]["estimate_us"] == rows[1]["estimate_us"]
+    assert [row["given_flops"] for row in rows] == ["1", "2"]  # the table's own
     assert rows[0]["flops"] == str(2 * 64**3)
+
+
+def test_a_table_s_own_columns_are_kept(tmp_path: Path) -> None:
+    path = tmp_path / "counted.csv"
+    path.write_text("gpu,op,m,n,k,dram_read_bytes,l2_bytes\nh200,gemm,64,64,64,11,12\nh200,gemm,,,,13,14\n")
+    once = predict_cases(read_csv(path.read_text(), "counted.csv"))
+    first, second = once.records()
+    assert (first["given_dram_read_bytes"], first["given_l2_bytes"]) == ("11", "12")
+    assert first["dram_read_bytes"] >= first["read_bytes"]
+    assert second["given_dram_read_bytes"] == "13"
+    assert second["dram_read_bytes"] is None
+    assert second["error"]
+    _, rows = predicted(path)
+    again = path.with_suffix(".out.csv")
+    _, twice = predicted(again)  # a predicted table predicted again: nothing is lost
+    assert twice[0]["given_given_dram_read_bytes"] == rows[0]["dram_read_bytes"]
+    assert twice[0]["given_dram_read_bytes"] == "11"
+    assert twice[0]["flops"] == twice[0]["given_flops"] == rows[0]["flops"]
+
+
+def test_errors_are_said_to_a_thousandth() -> None:
+    text = "gpu,op,rows,cols,impl\nh200,silu_mul,4096,4096,eager\nh200,attention,,,\n"
+    (first, _) = predict_cases(read_csv(text, "cases.csv")).records()
+    assert first["error_p50"] == round(first["error_p50"], 3)
 
 
 @pytest.mark.parametrize(
@@ -140,7 +165,7 @@ def test_measured_columns_are_not_seen(tmp_path: Path) -> None:
     [
         ("", "a header"),
         ("op,m,n\ngemm,1,2,3,4\n", "more cells"),
-        ('{"op": "gemm"}\n[1]\n', "not a JSON object"),
+        ('{"op": \n[1]\n', "bad.csv:1: not a JSON object"),
     ],
 )
 def test_a_malformed_table_is_refused_by_line(
@@ -214,3 +239,29 @@ def test_attention_s_bytes_follow_the_implementation() -> None:
     assert standard["dram_read_bytes"] > 10 * fa2["dram_read_bytes"]
     assert fa2["dram_read_bytes"] == pytest.approx(105e6, rel=0.05)  # counted
     assert fa3["dram_read_bytes"] == pytest.approx(101e6, rel=0.05)  # counted
+
+
+def test_a_misspelt_implementation_is_the_row_s_error(tmp_path: Path) -> None:
+    path = tmp_path / "impl.csv"
+    path.write_text(
+        "gpu,op,heads,head_dim,seq,impl,rows,cols,library\nh200,attention,8,128,1024,zzz,,,\n"
+        "h200,attention,8,128,1024,fa3,,,\nh200,attention,8,128,1024,cudnn,,,\n"
+        "h200,copy,,,,eager,64,64,\nh200,copy,,,,,64,64,somebody's\n"
+    )
+    code, rows = predicted(path)
+    assert code == 1
+    assert "unknown impl 'zzz'" in rows[0]["error"]
+    assert "eager, fa1, fa2, fa3" in rows[0]["error"]
+    assert not any(row["error"] for row in rows[1:])
+
+
+def test_a_broken_line_costs_its_own_row(tmp_path: Path) -> None:
+    path, out = tmp_path / "cases.jsonl", tmp_path / "out.jsonl"
+    good = '{"id": 1, "op": "softmax", "rows": 64, "cols": 64}'
+    path.write_text(f'{good}\n{{"op": "softmax", "rows": \n\n[1]\n{good}\n')
+    assert run(["predict", str(path), "--gpu", "h200", "-o", str(out)]) == 1
+    rows = [json.loads(line) for line in out.read_text().splitlines()]
+    assert [bool(row["error"]) for row in rows] == [False, True, True, False]
+    assert "cases.jsonl:2: not a JSON object" in rows[1]["error"]
+    assert "cases.jsonl:4: not a JSON object" in rows[2]["error"]
+    assert rows[0] == rows[3]

@@ -31,6 +31,7 @@ Examples:
 
 --from-device runs libraries' kernels on the GPU at hand, for about two minutes, L2 cold: it needs
 pip install 'memwall[verify]' (CUDA 13) or 'memwall[verify-cuda12]'; exit code 5: it cannot run here.
+Mechanisms with fewer than 8 rows are left out, and named: their shipped constants serve.
 A measured table has the columns of predict, and time_us. The shipped files are made so, in minutes:
 --rebuild hardware/calibrations
 """

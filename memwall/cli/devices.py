@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol, TypeVar
 
 from memwall import hardware
+from memwall.cli.estimates import on_one
 from memwall.cli.options import defaults_of, named_gpus
 from memwall.cli.output import Output, emit
 from memwall.errors import NotAvailable, Refusal
@@ -58,7 +59,8 @@ def answer(
     defaults = defaults_of(GPU=(gpus, DEFAULT_GPU), dtype=(dtype, DEFAULT_DTYPE))
 
     def make(device: Device) -> Report:
-        return report(gpu=device, dtype=dtype or DEFAULT_DTYPE, defaults=defaults, **options)
+        own = on_one(options, device, gpus)
+        return report(gpu=device, dtype=dtype or DEFAULT_DTYPE, defaults=defaults, **own)
 
     return show(output, on_each(gpus, changes, make), view, table)
 

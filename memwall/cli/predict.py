@@ -7,6 +7,7 @@ import sys
 
 import click
 
+from memwall.cli.estimates import CALIBRATION
 from memwall.cli.options import GPU
 from memwall.cli.output import Output, write
 from memwall.errors import FileError, shown
@@ -22,6 +23,7 @@ Columns, as each operator needs them:
   m n k experts | rows cols vocab | batch heads kv_heads seq_q seq_kv head_dim head_dim_v causal window
 Added: flops read_bytes written_bytes arithmetic_intensity dram_read_bytes dram_written_bytes
 l2_bytes (modelled, L2 cold) regime bound_us estimate_us basis error_p50 error_p90 error.
+A column that the table has of such a name stays, as given_NAME.
 A row that cannot be predicted says why in error; exit code 1 then.
 """
 
@@ -33,7 +35,7 @@ LINES = (".jsonl", ".ndjson")
 @click.option("--gpu", type=GPU, help="the GPU of rows that name none")
 @click.option("-o", "--output", metavar="FILE", help="write there; .jsonl is JSON Lines; default: stdout")
 @click.option("--format", "form", type=click.Choice(["csv", "jsonl"]), help="default: as FILE, else as CASES")
-@click.option("--calibration", metavar="FILE", help="constants of your own: memwall calibrate")
+@CALIBRATION
 def command(
     cases: str, gpu: str | None, output: str | None, form: str | None, calibration: str | None
 ) -> int:

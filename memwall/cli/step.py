@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
 import click
 
 from memwall.cli.devices import on_each, show
-from memwall.cli.estimates import estimate_options
+from memwall.cli.estimates import estimate_options, on_one
 from memwall.cli.layouts import layout_options, offload_options
 from memwall.cli.models import load_model, model_option, source_option
 from memwall.cli.options import (
@@ -77,10 +76,9 @@ def command(gpu: str | None, model: str, changes: dict[str, str], **options: Any
     output = Output(**{key: options.pop(key) for key in Output._fields})
     loaded = load_model(model)
     defaults = defaults_of(GPU=(gpu, DEFAULT_GPU))
-    make = partial(step, loaded, defaults=defaults, **options)
 
     def on(device: Device) -> StepReport:
-        return make(gpu=device)
+        return step(loaded, gpu=device, defaults=defaults, **on_one(options, device, gpu))
 
     rows = on_each(gpu, changes, on)
     for row in rows:

@@ -11,6 +11,7 @@ import click
 
 from memwall import hardware
 from memwall.cli.at_hand import check_folder, timed
+from memwall.cli.estimates import CALIBRATION
 from memwall.cli.options import (
     GPU,
     OP,
@@ -60,7 +61,7 @@ Exit code 0: all as predicted. 1: not. 5: it cannot run here.
 @click.option("--ms", type=Count(), default="300", help="how long each kernel is measured; default 300")
 @click.option("--seed", type=Count(), help="of the random inputs; default: a fresh one, kept in the record")
 @click.option("--l2-bytes", type=Count(), help="with --backend numpy: an L2 before main memory")
-@click.option("--calibration", metavar="FILE", help="constants of your own: memwall calibrate")
+@CALIBRATION
 @click.option("--record", metavar="FILE", help="keep what was measured, whole after every kernel")
 @click.option("--replay", metavar="FILE|GPU", help="judge a record again, yours or a shipped one: no GPU")
 @output_options
@@ -126,6 +127,7 @@ def _replayed(name: str, op: str | None, gpu: str | None, estimate: Estimate) ->
 
 
 def _run(op: str | None, options: dict[str, Any], estimate: Estimate) -> Verification:
+    from memwall.estimate.own import own_fits
     from memwall.units import KILO
     from memwall.verify import host
     from memwall.verify.judge import verify
@@ -134,7 +136,11 @@ def _run(op: str | None, options: dict[str, Any], estimate: Estimate) -> Verific
     host.check_libraries()
     settings = host.Settings(budget_s=options["ms"] / KILO, seed=options["seed"] or random.getrandbits(31))
 
+    if options["gpu"]:
+        own_fits(options["calibration"], hardware.load(options["gpu"]))
+
     def keep(device: Device, machine: Mapping[str, Any], outcomes: Sequence[Outcome]) -> None:
+        own_fits(options["calibration"], device)  # of another GPU: said at the first kernel, not after all
         _keep(options["record"], device, machine, outcomes, [])
 
     machine, device, outcomes = timed(trials, settings, options["gpu"], keep)

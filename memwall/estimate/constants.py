@@ -98,14 +98,15 @@ def choose(family: str, number: str, device: Device, library: Library, own: Sequ
         number: the class of number formats.
         device: where it runs.
         library: which implementation, as far as it is known.
-        own: a user's calibration, which comes first.
+        own: a user's calibration, which comes first on the GPUs that it names.
 
     Raises:
         LookupError: no calibration has the mechanism.
     """
+    own = [fit for fit in own if device.name in fit.gpus]
     fit = _closest(family, number, device, library, own)
     same = fit.format in (number, "any")
-    if same and (fit in own or device.name in fit.gpus):
+    if same and device.name in fit.gpus:
         basis, errors = f"{CALIBRATED}: {device.name}", (fit.error_p50, fit.error_p90)
     else:
         basis = PHYSICS if fit.calibration == GENERAL else ARCHITECTURE
@@ -207,7 +208,7 @@ def _fits(data: Mapping[str, Any], where: str) -> Iterator[Fit]:
         )
     for number, each in enumerate(fits, 1):
         try:
-            yield _fit(each, str(data.get("name", where)))
+            yield _fit({"gpus": data.get("gpus"), **each}, str(data.get("name", where)))
         except (KeyError, TypeError, ValueError) as error:
             raise FileError(
                 f"{where}:1: fit {number} is not complete: {error}",

@@ -9,6 +9,8 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+from memwall.errors import UnknownName
+
 HOST_TIMED = "host-timed"
 """Times that include the launch from the host are no kernel's: kept apart from all others."""
 
@@ -36,6 +38,9 @@ _KERNELS = (
     ("smooth-quant", r"smooth_quant"),
 )
 _ENGINES = (("trtllm", r"trtllm|tensorrt"), ("vllm", r"vllm"), ("sglang", r"sglang"), ("torch", r"torch"))
+
+NAMES = tuple(dict.fromkeys(name for name, _ in (*_KERNELS, *_ENGINES)))
+"""Every library that a name may mean; each is a name for itself."""
 
 
 class Library(NamedTuple):
@@ -70,6 +75,23 @@ def recognise(name: str | None) -> Library:
     kernel, _, engine = text.partition("|")
     named = _first(_ENGINES, engine or text)
     return Library(_first(_KERNELS, kernel), named)
+
+
+def library_named(name: str | None) -> Library:
+    """The library that a user asks for: a word that means none would be estimated as if nothing was said.
+
+    Raises:
+        UnknownName: no library is called so.
+
+    >>> str(library_named("FlashAttention-3")), library_named(None).known
+    ('fa3', False)
+    """
+    found = recognise(name)
+    if name in dict(_KERNELS):  # its own name, which a pattern of other spellings may miss
+        return found._replace(kernel=name)
+    if name is not None and not found.known:
+        raise UnknownName("library", name, NAMES, ", ".join(NAMES))
+    return found
 
 
 def parse(text: str | None) -> Library:

@@ -11,8 +11,8 @@ from functools import cache
 from typing import Any, NamedTuple
 
 from memwall import dtypes, hardware
-from memwall.errors import MemwallError, UsageError, shown
-from memwall.estimate.library import UNKNOWN, Library, recognise
+from memwall.errors import MemwallError, UnknownName, UsageError, shown
+from memwall.estimate.library import NAMES, UNKNOWN, Library, recognise
 from memwall.hardware import Device
 from memwall.ops import registry
 from memwall.ops.registry import Op
@@ -179,7 +179,7 @@ def _implementation(cells: Cells, op: Op, name: str) -> tuple[str | None, Librar
     impl = _BACKENDS.get(word, word)
     library = recognise(cells.get("kernel") or cells.get("library"))
     if impl and impl not in op.impls:
-        library = library if library.known else recognise(impl)
+        library = library if library.known else _of_a_word(impl, free=not cells.get("impl"))
         impl = ""
     if op.name == "attention" and not impl and library.kernel == "standard":
         impl = "standard"
@@ -188,6 +188,21 @@ def _implementation(cells: Cells, op: Op, name: str) -> tuple[str | None, Librar
     if op.name == "silu_mul" and not impl:
         impl = "fused" if name in _FUSED else "eager"
     return impl or None, UNKNOWN if library.kernel == "standard" else library
+
+
+@cache
+def _of_a_word(word: str, free: bool) -> Library:
+    """The library that `impl` means where it is none of the operator's; a data set's `backend` may be any.
+
+    Raises:
+        UnknownName: no operator and no library has it, so that it is a misspelt one.
+    """
+    library = recognise(word)
+    others = {impl for op in registry.ops().values() for impl in op.impls}
+    if library.known or free or word in others:
+        return library
+    known = sorted({*others, *_BACKENDS, *NAMES})
+    raise UnknownName("impl", word, known, ", ".join(known))
 
 
 @cache

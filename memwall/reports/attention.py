@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from memwall.bound import Bound, bound, kernel_bounds
 from memwall.errors import UsageError
-from memwall.estimate import constants
 from memwall.estimate.constants import Fit
 from memwall.estimate.estimate import Estimate, estimate, together
-from memwall.estimate.library import UNKNOWN, Library, recognise
+from memwall.estimate.library import UNKNOWN, Library, library_named
+from memwall.estimate.own import own_fits
 from memwall.hardware import Device
 from memwall.models.attentions import LatentAttention
 from memwall.models.load import load as load_model
@@ -186,8 +186,8 @@ def attention(
         )
     if causal is None and not tokens.decoding:
         defaults = (*defaults, "causal mask" if masked else "no mask")
-    own = constants.load(calibration) if calibration else ()
-    flash_library = recognise(library)
+    own = () if bound_only else own_fits(calibration, device)
+    flash_library = library_named(library)
     estimates = [
         None if bound_only else _estimate(impl, kinds, device, masked, named, own)
         for impl, named in zip(IMPLS, (UNKNOWN, flash_library), strict=True)

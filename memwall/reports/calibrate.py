@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy
@@ -11,10 +11,13 @@ from memwall import hardware
 from memwall.errors import UsageError
 from memwall.estimate import measurements, shipped
 from memwall.estimate.calibrate import Entry, Spread, by, calibrate, spread
-from memwall.estimate.samples import rows_in, samples_of
+from memwall.estimate.fit import FOLDS
+from memwall.estimate.library import HOST_TIMED
+from memwall.estimate.samples import Sample, rows_in, samples_of
 from memwall.hardware import Device
 
-LEAST_ROWS = 8
+LEAST_ROWS = 2 * FOLDS
+"""Two launches in each fold that is held out: of fewer, an error says nothing, and of one it is nought."""
 
 
 class CalibrationReport(NamedTuple):
@@ -74,11 +77,41 @@ def calibration_of(reading: measurements.Reading, device: Device, source: str) -
             f"{rows} measured rows of {device.name} are too few for a calibration",
             f"It takes {LEAST_ROWS} at least: rows of predict's columns and time_us, and gpu {device.name}",
         )
-    left_out = dict(reading.left_out)
+    enough, few = _enough(samples)
+    if not enough:
+        raise UsageError(
+            f"{device.name}: {rows} measured rows, of no mechanism {LEAST_ROWS}: too few for a calibration",
+            f"It takes {LEAST_ROWS} at least of one: {', '.join(few)}",
+        )
+    left_out = {**reading.left_out, **few}
     several = len(own) - rows
     if several:
         left_out["several kernels, or a format that the device does not compute in"] = several
-    return CalibrationReport(device, source, rows, left_out, calibrate(samples))
+    return CalibrationReport(device, source, rows_in(enough), left_out, calibrate(enough))
+
+
+def _enough(samples: Sequence[Sample]) -> tuple[list[Sample], dict[str, int]]:
+    """The launches of mechanisms with rows enough to be fitted and held out, and how many the others have.
+
+    Where each launch is alone of its kind, no fold holds out a part: they are left out too.
+    Times from the host are counted apart, as they are fitted apart.
+    """
+    served: set[Hashable] = set()
+    few: dict[str, int] = {}
+    for kind, members in by(samples, _kind).items():
+        rows = rows_in(members)
+        if rows >= LEAST_ROWS and any(len(sample.time_s) > 1 for sample in members):
+            served.add(kind)
+            continue
+        family, number, _ = kind
+        what = family if number == "any" else f"{family} {number}"
+        why = f"fewer than {LEAST_ROWS} rows" if rows < LEAST_ROWS else "no two rows alike but in size"
+        few[f"{what}: {why}"] = few.get(f"{what}: {why}", 0) + rows
+    return [sample for sample in samples if _kind(sample) in served], few
+
+
+def _kind(sample: Sample) -> tuple[str, str, bool]:
+    return sample.family, sample.format, sample.library.kernel == HOST_TIMED
 
 
 def rebuilt() -> shipped.Shipped:

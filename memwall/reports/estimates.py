@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from memwall.estimate import constants
 from memwall.estimate.estimate import Estimate, estimate
-from memwall.estimate.library import Library, recognise
+from memwall.estimate.library import Library, library_named
+from memwall.estimate.own import own_fits
 from memwall.hardware import Device
 from memwall.program import Program
 from memwall.reports.case import Case
@@ -21,9 +21,10 @@ def estimate_case(
 
     Raises:
         FileError: the calibration is not one.
+        UsageError: it is of other GPUs.
     """
     masked = bool(case.causal) and case.impl == "standard"
-    own = constants.load(calibration) if calibration else ()
+    own = own_fits(calibration, device)
     named = library_of(library, case.impl)
     if case.impl in UNMEASURED and not any(fit.library.kernel == case.impl for fit in own):
         return None
@@ -34,4 +35,4 @@ def library_of(name: str | None, impl: str | None) -> Library:
     """The library that a user named, or that the implementation is."""
     if name is None and impl in GENERATIONS:
         return Library(impl)
-    return recognise(name)
+    return library_named(name)

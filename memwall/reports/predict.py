@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from functools import cache
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from memwall.dtypes import precision
 from memwall.errors import FileError, MemwallError, NotPublished, shown
-from memwall.estimate import constants
+from memwall.estimate.own import own_fits
 from memwall.estimate.predict import Prediction, predict
 from memwall.estimate.rows import Row, try_row
 from memwall.modelled import Modelled, Question, modelled
@@ -42,6 +43,8 @@ class Cases(NamedTuple):
 
     columns: Sequence[str]
     rows: Sequence[Cells]
+    faults: Mapping[int, FileError] = MappingProxyType({})
+    """Rows that could not be read, by their place; such a one has no cells."""
 
 
 class PredictReport(NamedTuple):
@@ -59,14 +62,27 @@ class PredictReport(NamedTuple):
 
     @property
     def columns(self) -> list[str]:
-        """The table's own columns, without those that a prediction gives, and those that it adds."""
-        return [*(name for name in self.cases.columns if name not in ADDED), *ADDED]
+        """The table's own columns, and those that a prediction adds."""
+        return [*self._own_names.values(), *ADDED]
+
+    @property
+    def _own_names(self) -> dict[str, str]:
+        """The table's columns by what they are called beside the added ones: none is lost."""
+        taken = {*self.cases.columns, *ADDED}
+        return {name: _free(name, taken) if name in ADDED else name for name in self.cases.columns}
 
     def records(self) -> Iterator[dict[str, Any]]:
         """Every row with its prediction under the added columns."""
-        kept = [name for name in self.cases.columns if name not in ADDED]
+        called = self._own_names
         for cells, prediction, moved in zip(self.cases.rows, self.predictions, self.bytes_moved, strict=True):
-            yield {**{name: cells.get(name, "") for name in kept}, **_added(prediction, moved)}
+            own = {name: cells.get(column, "") for column, name in called.items()}
+            yield {**own, **_added(prediction, moved)}
+
+
+def _free(name: str, taken: Container[str]) -> str:
+    while name in taken:
+        name = f"given_{name}"
+    return name
 
 
 def predict_cases(cases: Cases, gpu: str | None = None, calibration: str | None = None) -> PredictReport:
@@ -79,9 +95,11 @@ def predict_cases(cases: Cases, gpu: str | None = None, calibration: str | None 
 
     Raises:
         FileError: the calibration is not one.
+        UsageError: it is of other GPUs than those of the table.
     """
-    own = constants.load(calibration) if calibration else ()
-    rows = [try_row(cells, gpu) for cells in cases.rows]
+    rows = [cases.faults.get(place) or try_row(cells, gpu) for place, cells in enumerate(cases.rows)]
+    devices = {row.device.name: row.device for row in rows if isinstance(row, Row)}
+    own = own_fits(calibration, *devices.values())
     predictions = predict(rows, own)
     moved = [
         None if isinstance(row, MemwallError) or isinstance(answer, MemwallError) else _moved(row)
@@ -126,8 +144,8 @@ def _added(prediction: Prediction | MemwallError, moved: Modelled | None) -> dic
         "bound_us": _short(p.bound_time_s / MICRO),
         "estimate_us": _short(p.estimate_time_s / MICRO),
         "basis": p.basis,
-        "error_p50": p.error_p50,
-        "error_p90": p.error_p90,
+        "error_p50": _rounded(p.error_p50),
+        "error_p90": _rounded(p.error_p90),
         "error": None,
     }
 
@@ -138,6 +156,11 @@ def _whole(value: float) -> int | float:
 
 def _short(value: float) -> float:
     return float(f"{value:.6g}")
+
+
+def _rounded(error: float | None) -> float | None:
+    """As finely as calibrations say it: a thousandth; a mean of several has binary dust behind it."""
+    return None if error is None else round(error, 3)
 
 
 def read_csv(text: str, where: str) -> Cases:
@@ -168,15 +191,16 @@ def read_csv(text: str, where: str) -> Cases:
 
 
 def read_json_lines(text: str, where: str) -> Cases:
-    """One JSON object a line.
+    """One JSON object a line; a line that is none is a row with a fault, and costs no other its answer.
 
     Raises:
-        FileError: a line that is not one.
+        FileError: no line is one.
     """
     import json
 
     columns: dict[str, None] = {}
-    rows = []
+    rows: list[Cells] = []
+    faults: dict[int, FileError] = {}
     for number, line in enumerate(text.splitlines(), 1):
         if not line.strip():
             continue
@@ -185,13 +209,16 @@ def read_json_lines(text: str, where: str) -> Cases:
         except ValueError:
             record = None
         if not isinstance(record, dict):
-            raise FileError(
+            faults[len(rows)] = FileError(
                 f"{where}:{number}: not a JSON object: {shown(line)}",
                 'One a line: {"op": "gemm", "m": 8, "n": 8, "k": 8}',
             )
+            record = {}
         columns.update(dict.fromkeys(record))
         rows.append({name: _cell(value) for name, value in record.items()})
-    return Cases(list(columns), rows)
+    if faults and len(faults) == len(rows):
+        raise faults[0]
+    return Cases(list(columns), rows, faults)
 
 
 def _cell(value: Any) -> str:

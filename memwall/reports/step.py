@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping
 
 from memwall.bound import bound
 from memwall.errors import UsageError
-from memwall.estimate import constants
-from memwall.estimate.library import recognise
+from memwall.estimate.library import library_named
+from memwall.estimate.own import own_fits
 from memwall.hardware import Device
 from memwall.models.load import load as load_model
 from memwall.models.model import Model
@@ -145,7 +145,7 @@ def _estimated(
     lines: tuple[Line, ...], device: Device, library: str | None, calibration: str | None
 ) -> tuple[Line, ...]:
     """The lines with the expected time of each kernel."""
-    own, named = constants.load(calibration) if calibration else (), recognise(library)
+    own, named = own_fits(calibration, device), library_named(library)
     return tuple(
         line._replace(estimate=kernel_estimate(line.launch.kernel, device, named, own)) for line in lines
     )

@@ -8,6 +8,7 @@ from memwall.errors import NotAvailable
 from memwall.estimate import constants
 from memwall.estimate.estimate import estimate
 from memwall.estimate.library import UNKNOWN, Library
+from memwall.estimate.own import check_named, own_fits
 from memwall.hardware import Device
 from memwall.ops import registry
 from memwall.reports.case import Case, Formats
@@ -30,8 +31,13 @@ def estimator(calibration: str | None = None) -> Estimate:
     Raises:
         FileError: the calibration is not one.
     """
-    own = constants.load(calibration) if calibration else ()
-    return lambda trial, device: _time_s(trial, device, own)
+    own = own_fits(calibration)
+
+    def estimate_s(trial: Trial, device: Device) -> float | None:
+        check_named(calibration, own, (device,))
+        return _time_s(trial, device, own)
+
+    return estimate_s
 
 
 def _time_s(trial: Trial, device: Device, own: Sequence[constants.Fit]) -> float | None:
