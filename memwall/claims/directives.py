@@ -69,7 +69,14 @@ def read(text: str, file: str) -> Document:
     Raises:
         FileError: one that is not closed, or cannot be read, with file and line.
     """
-    return Document(file, text, tuple(_marked(text, file)))
+    found: dict[str, Marked] = {}
+    for each in _marked(text, file):
+        name, again = each.claim.id, 1
+        while name in found:  # a number with two directives is judged by both
+            again += 1
+            name = f"{each.claim.id}_{again}"
+        found[name] = each._replace(claim=each.claim._replace(id=name))
+    return Document(file, text, tuple(found.values()))
 
 
 def _marked(text: str, file: str) -> Iterator[Marked]:

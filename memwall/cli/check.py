@@ -187,7 +187,7 @@ def _coverage(output: Output, path: str, paths: Sequence[str], strict: bool) -> 
 
 
 def _fix(paths: Sequence[str]) -> int:
-    """Read and compute everything first, so that a faulty file leaves every file as it is."""
+    """Read, compute and recheck everything first, so that a faulty file leaves every file as it is."""
     from memwall.claims import directives, docket
     from memwall.claims.files import is_claims, read_text
     from memwall.claims.fixing import fixed
@@ -201,18 +201,17 @@ def _fix(paths: Sequence[str]) -> int:
     documents = [directives.read(read_text(path), path) for path in dict.fromkeys(paths)]
     found = docket.judge([each.claims for each in documents], _claims, lambda claim: True)
     judged = {each.claim.key: each for each in found.judged}
+    results = [fixed(each, judged) for each in documents]
     left = 0
-    for document in documents:
-        result = fixed(document, judged)
+    for document, result in zip(documents, results, strict=True):
         if result.rewritten:
             _rewrite(document.file, result.text)
             click.echo(f"{document.file}: {result.rewritten} put right", err=True)
         for each in result.left:
             left += 1
             printed = each.claim.printed.text
-            click.echo(
-                f"{each.claim.place}: {shown(printed)} is a range or a limit: correct it by hand", err=True
-            )
+            why = "is a range, a limit, or in too large a unit"
+            click.echo(f"{each.claim.place}: {shown(printed)} {why}: correct it by hand", err=True)
     return 1 if left else 0
 
 
