@@ -115,6 +115,8 @@ class Printed(NamedTuple):
         """
         place = self.place(self.low)
         for finer in range(_FINEST):
+            if finer and place.scaleb(-finer) > abs(value):  # 0.007 is not to become 0.01
+                continue
             text = rounded(self.text, self.low, place.scaleb(-finer), value)
             number = _decimal(text)
             if (number or not value) and self._replace(low=number, high=number).fits(value):
