@@ -141,3 +141,14 @@ def test_a_form_that_is_not_read_is_refused(
     assert fix(path, text) == (3, text)
     assert "a.md:2: " in (err := capsys.readouterr().err)
     assert "is not read" in err
+
+
+def test_an_empty_file_of_claims_names_the_command_that_makes_one(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "a.yaml"
+    path.write_text("")
+    assert run(["check", str(path)]) == 3
+    err = capsys.readouterr().err
+    assert "memwall check --new" in err
+    assert "gpu" not in err
