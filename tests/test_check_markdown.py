@@ -39,7 +39,7 @@ FIXED = (
     .replace("988 TF", "989 TF")
     .replace("1,355", "1,365")
     .replace("100.6", "100.7")
-    .replace("0.5 ms", "0.0 ms")
+    .replace("0.5 ms", "0.04 ms")
 )
 
 

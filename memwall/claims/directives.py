@@ -19,6 +19,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from memwall.claims import forms
 from memwall.claims.claim import Claim, ClaimsFile, Place
 from memwall.claims.expression import parse as parse_expression
 from memwall.claims.numbers import Number, numbers
@@ -69,7 +70,14 @@ def read(text: str, file: str) -> Document:
     Raises:
         FileError: one that is not closed, or cannot be read, with file and line.
     """
-    return Document(file, text, tuple(_marked(text, file)))
+    found: dict[str, Marked] = {}
+    for each in _marked(text, file):
+        name, again = each.claim.id, 1
+        while name in found:  # a number with two directives is judged by both
+            again += 1
+            name = f"{each.claim.id}_{again}"
+        found[name] = each._replace(claim=each.claim._replace(id=name))
+    return Document(file, text, tuple(found.values()))
 
 
 def _marked(text: str, file: str) -> Iterator[Marked]:
@@ -102,8 +110,13 @@ def _marked(text: str, file: str) -> Iterator[Marked]:
 
 def _one(text: str, plain: str, file: str, whole: re.Match[str]) -> Marked:
     number, start = _after(text, whole) if whole["after"] else _beside(plain, whole)
+    alone = start == number.start
+    start = forms.signed(text, start)
+    if alone:
+        number = number._replace(start=start)
     body = whole["body"].strip()
     unit = _IN.search(body)
+    forms.check(text, start, number, bool(unit))
     expression = parse_expression(body[: unit.start()] if unit else body)
     printed = _printed(text, start, number, unit["unit"] if unit else number.unit)
     place = _place(text, file, number.start)
@@ -130,6 +143,7 @@ def _beside(text: str, whole: re.Match[str]) -> tuple[Number, int]:
     after = edge.start() if edge else len(text)
     found = list(numbers(text, before, whole.start()))
     if found:
+        forms.check_between(text, found[-1].unit_end, whole.start())
         return found[-1], _range_start(text, found)
     number = next(numbers(text, whole.end(), after), None)
     if number is None:
@@ -141,9 +155,13 @@ def _beside(text: str, whole: re.Match[str]) -> tuple[Number, int]:
 
 def _range_start(text: str, found: list[Number]) -> int:
     last = found[-1]
-    if len(found) > 1 and _RANGE.fullmatch(text[found[-2].unit_end : last.start]):
-        return found[-2].start
-    return last.start
+    if len(found) < 2:
+        return last.start
+    between = text[found[-2].unit_end : last.start]
+    signed = between[-1:] in ("-", "\u2212")
+    if signed and (_RANGE.fullmatch(between[:-1]) or between[:-1] == " "):
+        raise forms.refused_range(text[found[-2].start : last.unit_end])
+    return found[-2].start if _RANGE.fullmatch(between) else last.start
 
 
 def _after(text: str, whole: re.Match[str]) -> tuple[Number, int]:

@@ -11,6 +11,7 @@ from memwall.catalog import Entry, shipped
 from memwall.claims.claim import VERDICTS, Claim, ClaimsFile
 from memwall.claims.files import read_text
 from memwall.claims.verdict import Court, Judged, followers
+from memwall.errors import FileError
 
 SHIPPED = "configs/claims"
 
@@ -65,6 +66,23 @@ def judge(
     court = Court(files, load)
     every = tuple(court.judge(claim) for file in files for claim in file.claims)
     return Docket(tuple(files), court, tuple(each for each in every if wanted(each.claim)), every)
+
+
+def sound(
+    files: Sequence[ClaimsFile], load: Callable[[str], ClaimsFile]
+) -> tuple[list[ClaimsFile], list[FileError]]:
+    """Files that can be judged, and the faults of the others, so that one does not hide the rest."""
+    kept, faults = [], []
+    for file in files:
+        others = [each for each in files if each is not file]
+        court = Court([file, *others], load)
+        try:
+            for claim in file.claims:
+                court.judge(claim)
+            kept.append(file)
+        except FileError as fault:
+            faults.append(fault)
+    return kept, faults
 
 
 def at(where: str) -> Callable[[Claim], bool]:

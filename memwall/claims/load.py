@@ -162,6 +162,9 @@ def _validated(entry: Entry) -> ClaimsData:
     try:
         return validate(ClaimsData, entry.text, entry.where)
     except FileError as error:
+        if yamlfile.EXAMPLE in error.hint and "five levels" not in error.hint:
+            message = error.message.replace("'name: my-gpu'", "'text: my-article'")
+            raise FileError(message, 'A claim to copy: memwall check --new "AI=1,365 FLOP/byte"') from None
         if "GPU" not in error.hint:
             raise
         raise FileError(error.message, f"A claim to copy: {ClaimsData.EXAMPLE}") from None

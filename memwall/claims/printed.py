@@ -20,10 +20,12 @@ _ABOUT = r"~|≈|about\b|approximately\b|roughly\b"
 _LEAST = r">=?|≥|over\b|at least\b|more than\b|\+"
 _MOST = r"<=?|≤|up to\b|under\b|less than\b"
 _LEAD = re.compile(
-    rf"\s*(?:(?P<about>{_ABOUT})|(?P<least>{_LEAST})|(?P<most>{_MOST}))?\s*(?P<money>\$)?\s*(?P<sign>-)?"
+    rf"\s*(?:(?P<about>{_ABOUT})|(?P<least>{_LEAST})|(?P<most>{_MOST}))?\s*(?P<money>\$)?\s*(?P<sign>[-−])?"  # noqa: RUF001 - the minus sign that texts print
 )
 _ONE = re.compile(NUMBER)
 _TO = re.compile(r"(?P<unit>[^\d]*?)\s*(?:-|–|—|\bto\b)\s*[~$]?\s*")  # noqa: RUF001 - the dashes that texts print
+_FINEST = 7
+"""How many places a number that is put right may be finer than it was printed, and one."""
 _NOISE = 1 / GIGA
 """Floating point's own share of a tolerance."""
 
@@ -106,8 +108,20 @@ class Printed(NamedTuple):
         return min(max(value, _plain(self.low)), _plain(self.high))
 
     def rewritten(self, value: float) -> str:
-        """The first number's text with a value in its place, rounded as it was: 1,365 for 1365.3."""
-        return rounded(self.text, self.low, self.place(self.low), value)
+        """The first number's text with a value in its place, rounded as it was: 1,365 for 1365.3.
+
+        A value that would be rounded to nothing, or further than `~` allows, keeps more of its digits: 0.04
+        for 40 us in ms. Empty where that takes more than a reader can count.
+        """
+        place = self.place(self.low)
+        for finer in range(_FINEST):
+            if finer and place.scaleb(-finer) > abs(value):  # 0.007 is not to become 0.01
+                continue
+            text = rounded(self.text, self.low, place.scaleb(-finer), value)
+            number = _decimal(text)
+            if (number or not value) and self._replace(low=number, high=number).fits(value):
+                return text.replace("-", "\u2212") if "\u2212" in self.text else text
+        return ""
 
 
 def parse(text: str, unit: str | None = None, digits: int | None = None) -> Printed:
@@ -165,7 +179,7 @@ def _unit_of(after: str, money: bool) -> str:
 def rounded(text: str, number: Decimal, place: Decimal, value: float) -> str:
     """A value written as a number was: to its last digit that counts, with its decimals and its commas."""
     fresh = (Decimal(repr(float(value))) / place).to_integral_value(ROUND_HALF_EVEN) * place
-    decimals = max(0, -int(number.as_tuple().exponent))
+    decimals = max(0, -int(number.as_tuple().exponent), -int(place.as_tuple().exponent))
     return f"{fresh:,.{decimals}f}" if "," in text else f"{fresh:.{decimals}f}"
 
 

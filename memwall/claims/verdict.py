@@ -22,11 +22,15 @@ from memwall.claims.claim import SOUND, Claim, ClaimsFile, Input
 from memwall.claims.comparison import Ends, at, factor, fits, overlap, published, unfit
 from memwall.claims.expression import Expression, Fact, Lookup
 from memwall.claims.library import Library
+from memwall.claims.order import circle, in_order
 from memwall.claims.quantity import Quantity, readable
-from memwall.errors import FileError, UsageError, shown
+from memwall.errors import FileError, UsageError
 
 MEASURED_WITHIN = 0.1
 """Measurements of one thing differ by so much between drivers, clocks and data."""
+
+DEEPEST = 60
+"""How many claims may repeat one another in a chain."""
 
 
 class Judged(NamedTuple):
@@ -76,17 +80,19 @@ class Court:
             FileError: a fault in the claim or in one that it rests on, with file and line.
         """
         if claim.key not in self._judged:
-            self._enter("verdict", claim)
-            self._judged[claim.key] = self._decide(claim)
-            self._open.pop()
+            for each in in_order(claim, self._judged, self._own_inputs):
+                self._enter("verdict", each)
+                self._judged[each.key] = self._decide(each)
+                self._open.pop()
         return self._judged[claim.key]
 
     def right(self, claim: Claim) -> Ends | None:
         """The right value, from the right values of what it uses; None where nothing is computed."""
         if claim.key not in self._right:
-            self._enter("value", claim)
-            self._right[claim.key] = self._ends(claim, claim.compute, self.rightly(claim))
-            self._open.pop()
+            for each in in_order(claim, self._right, lambda one: self._claims_in(one, one.compute)):
+                self._enter("value", each)
+                self._right[each.key] = self._ends(each, each.compute, self.rightly(each))
+                self._open.pop()
         return self._right[claim.key]
 
     def rightly(self, claim: Claim) -> Lookup:
@@ -113,18 +119,23 @@ class Court:
         """
         step = (what, claim)
         if step in self._open:
-            circle = [*self._open[self._open.index(step) :], step]
-            chain = " -> ".join(each.id for kind, each in circle if kind == what)
+            steps = [*self._open[self._open.index(step) :], step]
+            raise circle(claim, [each.id for kind, each in steps if kind == what])
+        if len(self._open) >= DEEPEST:
             raise FileError(
-                f"{claim.place}: the claims depend on each other in a circle: {shown(chain, 120)}",
-                "Compute one of them from something else",
+                f"{claim.place}: more than {DEEPEST} claims repeat one another",
+                "Let repeats: name the claim that printed the number first",
             )
         self._open.append(step)
+
+    def _own_inputs(self, claim: Claim) -> list[Claim]:
+        """The claims that the text's own arithmetic uses."""
+        return self._claims_in(claim, claim.as_printed or claim.compute)
 
     def _decide(self, claim: Claim) -> Judged:
         own = claim.as_printed or claim.compute
         used = self._claims_in(claim, (*claim.compute, *claim.as_printed))
-        wrong = [each for each in self._claims_in(claim, own) if not self.judge(each).stands]
+        wrong = [each for each in self._own_inputs(claim) if not self.judge(each).stands]
         doubted = [each for each in wrong if self.right(each) is None]
         right = self.right(claim)
         arithmetic = self._ends(claim, own, self.as_printed(claim))

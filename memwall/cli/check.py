@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from memwall.cli.output import Output, emit, write
-from memwall.errors import UsageError, shown
+from memwall.errors import FileError, UsageError, shown
 
 EPILOG = """\b
 Examples:
@@ -90,18 +90,31 @@ def _check(
 ) -> int:
     from memwall.claims import docket as dockets
 
-    files = _read(paths)
+    faults: list[FileError] = []
+    files = _read(paths, faults if output.format in ("github", "junit") else None)
+    if output.format in ("github", "junit"):  # a file that is not read must not hide what others say
+        files, more = dockets.sound(files, _claims)
+        faults += more
     in_place = dockets.at(where) if where else lambda claim: True
     found = dockets.judge(files, _claims, in_place)
-    if where and not found.judged:
+    if where and not found.judged and not faults:
         raise UsageError(f"no claim stands at '{shown(where)}'", "See memwall check --all")
     found = found.of(_verdicts(verdict)) if verdict else found
     failing = found.failing(strict)
-    _show(output, found, failing, explain, every)
-    return 1 if failing else 0
+    _show(output, found, failing, explain, every, faults)
+    for fault in faults:
+        click.echo(f"error: {fault}", err=True)
+    return FileError.exit_code if faults else 1 if failing else 0
 
 
-def _show(output: Output, found: Any, failing: Sequence[Any], explain: bool, every: bool) -> None:
+def _show(
+    output: Output,
+    found: Any,
+    failing: Sequence[Any],
+    explain: bool,
+    every: bool,
+    faults: Sequence[FileError],
+) -> None:
     from memwall.claims.explain import derivation
     from memwall.render import annotations, check, data
 
@@ -121,8 +134,8 @@ def _show(output: Output, found: Any, failing: Sequence[Any], explain: bool, eve
             )
             + "\n"
         ),
-        "github": lambda: annotations.github(found.judged, failing),
-        "junit": lambda: annotations.junit(found.files, found.judged, failing),
+        "github": lambda: annotations.github(found.judged, failing, faults),
+        "junit": lambda: annotations.junit(found.files, found.judged, failing, faults),
     }
     form = output.format
     if form in makers:
@@ -133,8 +146,11 @@ def _show(output: Output, found: Any, failing: Sequence[Any], explain: bool, eve
         emit(output, records, lambda: check.page(found, explain, every))
 
 
-def _read(paths: Sequence[str]) -> list[Any]:
-    """The claims of every file, and of documents; without paths the shipped claims."""
+def _read(paths: Sequence[str], faults: list[FileError] | None = None) -> list[Any]:
+    """The claims of every file, and of documents; without paths the shipped claims.
+
+    Faulty files are added to `faults`, where it is given, instead of ending the run.
+    """
     from memwall.claims import directives, docket, load
     from memwall.claims.files import is_claims, read_text
 
@@ -142,10 +158,15 @@ def _read(paths: Sequence[str]) -> list[Any]:
         return [load.from_entry(entry) for entry in docket.shipped_files()]
     files = []
     for path in dict.fromkeys(paths):
-        if is_claims(path) or docket.shipped_file(path):
-            files.append(_claims(path))
-        else:
-            files.append(directives.read(read_text(path), path).claims)
+        try:
+            if is_claims(path) or docket.shipped_file(path):
+                files.append(_claims(path))
+            else:
+                files.append(directives.read(read_text(path), path).claims)
+        except FileError as fault:
+            if faults is None:
+                raise
+            faults.append(fault)
     texts = [file.text for file in files]
     twice = next((file for file in files if texts.count(file.text) > 1), None)
     if twice:
@@ -187,7 +208,7 @@ def _coverage(output: Output, path: str, paths: Sequence[str], strict: bool) -> 
 
 
 def _fix(paths: Sequence[str]) -> int:
-    """Read and compute everything first, so that a faulty file leaves every file as it is."""
+    """Read, compute and recheck everything first, so that a faulty file leaves every file as it is."""
     from memwall.claims import directives, docket
     from memwall.claims.files import is_claims, read_text
     from memwall.claims.fixing import fixed
@@ -201,18 +222,17 @@ def _fix(paths: Sequence[str]) -> int:
     documents = [directives.read(read_text(path), path) for path in dict.fromkeys(paths)]
     found = docket.judge([each.claims for each in documents], _claims, lambda claim: True)
     judged = {each.claim.key: each for each in found.judged}
+    results = [fixed(each, judged) for each in documents]
     left = 0
-    for document in documents:
-        result = fixed(document, judged)
+    for document, result in zip(documents, results, strict=True):
         if result.rewritten:
             _rewrite(document.file, result.text)
             click.echo(f"{document.file}: {result.rewritten} put right", err=True)
         for each in result.left:
             left += 1
             printed = each.claim.printed.text
-            click.echo(
-                f"{each.claim.place}: {shown(printed)} is a range or a limit: correct it by hand", err=True
-            )
+            why = "is a range, a limit, or in too large a unit"
+            click.echo(f"{each.claim.place}: {shown(printed)} {why}: correct it by hand", err=True)
     return 1 if left else 0
 
 

@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from xml.sax.saxutils import escape, quoteattr
 
 from memwall.claims.claim import ClaimsFile
 from memwall.claims.verdict import Judged
+from memwall.errors import FileError
 from memwall.render.check import right_text
 
+_PLACE = re.compile(r"(?P<file>[^\n]+?):(?:(?P<line>\d+):)? (?P<said>.*)", re.DOTALL)
 _HEAD = '<?xml version="1.0" encoding="UTF-8"?>\n'
 
 
-def junit(files: Sequence[ClaimsFile], judged: Sequence[Judged], failing: Sequence[Judged]) -> str:
-    """One suite a file, one case a claim; a failing claim is a failure."""
+def junit(
+    files: Sequence[ClaimsFile],
+    judged: Sequence[Judged],
+    failing: Sequence[Judged],
+    faults: Sequence[FileError] = (),
+) -> str:
+    """One suite a file, one case a claim; a failing claim is a failure, a file that is not read an error."""
     failed = {each.claim.key for each in failing}
     suites = []
     for file in files:
@@ -25,8 +33,27 @@ def junit(files: Sequence[ClaimsFile], judged: Sequence[Judged], failing: Sequen
             f'  <testsuite name={name} tests="{len(mine)}" failures="{wrong}" errors="0" skipped="0">\n'
             f"{''.join(cases)}  </testsuite>\n"
         )
-    totals = f'tests="{len(judged)}" failures="{len(failed)}"'
+    suites += [_not_read(fault) for fault in faults]
+    totals = f'tests="{len(judged) + len(faults)}" failures="{len(failed)}" errors="{len(faults)}"'
     return f'{_HEAD}<testsuites name="memwall check" {totals}>\n{"".join(suites)}</testsuites>\n'
+
+
+def _where(fault: FileError) -> tuple[str, str, str]:
+    """A fault's file, its line, and what is wrong there."""
+    found = _PLACE.fullmatch(fault.message)
+    said = f"{found['said'] if found else fault.message}. {fault.hint}"
+    return (found["file"] if found else "", (found["line"] if found else None) or "1", said)
+
+
+def _not_read(fault: FileError) -> str:
+    file, line, said = _where(fault)
+    name, place = quoteattr(file or "memwall check"), f"line={quoteattr(line)}"
+    return (
+        f'  <testsuite name={name} tests="1" failures="0" errors="1" skipped="0">\n'
+        f"    <testcase classname={name} name={quoteattr(f'line {line}')} file={name} {place}>\n"
+        f'      <error type="bad-file" message={quoteattr(said)}>{escape(str(fault))}</error>\n'
+        "    </testcase>\n  </testsuite>\n"
+    )
 
 
 def _case(judged: Judged, file: ClaimsFile, failed: bool) -> str:
@@ -41,9 +68,13 @@ def _case(judged: Judged, file: ClaimsFile, failed: bool) -> str:
     return f"{head}>\n      {failure}\n    </testcase>\n"
 
 
-def github(judged: Sequence[Judged], failing: Sequence[Judged]) -> str:
-    """An error for each failing claim, at its file and line, and a notice with the totals."""
+def github(judged: Sequence[Judged], failing: Sequence[Judged], faults: Sequence[FileError] = ()) -> str:
+    """An error for each failing claim and each fault, at its file and line, and a notice with the totals."""
     lines = []
+    for fault in faults:
+        file, line, said = _where(fault)
+        place = f"file={_property(file)},line={line}"
+        lines.append(f"::error {place},title={_property('memwall: not read')}::{_data(said)}")
     for each in failing:
         claim = each.claim
         place = f"file={_property(claim.place.file)},line={claim.place.line},col={claim.place.column}"
