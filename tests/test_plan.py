@@ -66,6 +66,13 @@ def test_a_thousand_layouts_in_under_a_second() -> None:
     assert spent / looked_at < 0.001 * 3  # three times the promise: shared machines
 
 
+def test_many_replicas_serve_many_more_sequences() -> None:
+    """The largest batch is a replica's, not the plan's: 64 nodes serve what each serves alone."""
+    one, many = (plan("llama3-70b", gpus=gpus, context=8192).candidates[0] for gpus in (8, 512))
+    assert many.batch > 4096
+    assert many.tokens_per_s >= 0.9 * 64 * one.tokens_per_s
+
+
 def test_a_price_makes_tokens_cost() -> None:
     report = plan("llama3-70b", gpu="h100", gpus=8, context=4096, price=2.5)
     best = report.chosen

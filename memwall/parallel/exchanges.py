@@ -139,11 +139,15 @@ def _tensor_sums(layers: Layers, layout: Layout) -> int:
 
 
 def _experts(layers: Layers, model: Model, layout: Layout, s: Setting, groups: Groups) -> Iterator[Exchange]:
-    """Tokens to their experts and back. A token goes once to each GPU that has any of its experts."""
+    """Tokens to their experts and back. A token goes once to each GPU that has any of its experts.
+
+    An expert that is cut between GPUs has the token sent to all of them, and each sends back its part of the sum.
+    """
     for mlp in layers.mlps:
         if not isinstance(mlp, Experts):
             continue
-        reached = layout.ep * (1 - (1 - 1 / layout.ep) ** mlp.experts_per_token)
+        groups_reached = layout.ep * (1 - (1 - 1 / layout.ep) ** mlp.experts_per_token)
+        reached = groups_reached * layout.expert_tp
         rows = s.rows / layout.tp * reached * layout.imbalance
         elements = rows * (mlp.expert_hidden or model.hidden_size)
         there = round(elements * (s.narrow or s.plain.activation).bits / 8)

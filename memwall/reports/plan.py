@@ -25,6 +25,7 @@ from memwall.reports.expected import Passes, subject
 from memwall.units import format_bytes, format_seconds
 
 LARGEST_BATCH = 4096
+"""Sequences of a replica beyond which no batch is tried: engines are not run with more."""
 HOUR_S = 3600
 
 
@@ -121,7 +122,7 @@ def plan(
         prompt: tokens of the prompt; by default the whole context.
         ttft_s: time to first token that must be kept [s].
         tpot_s: time between tokens that must be kept [s].
-        batch: sequences on all GPUs; by default the best of 1, 2, 4 ...
+        batch: sequences on all GPUs; by default the best of 1, 2, 4 ... a replica.
         price: of a GPU-hour, for the cost of tokens.
         dtype: format that the linear layers compute and are stored in.
         weight_dtype: format that they are stored in.
@@ -198,7 +199,7 @@ class Search:
             return [self.batch]
         first = self.layout.dp
         sizes = [first]
-        while 2 * sizes[-1] <= max(LARGEST_BATCH, first) and self._needed(2 * sizes[-1]) <= self.total:
+        while 2 * sizes[-1] <= LARGEST_BATCH * first and self._needed(2 * sizes[-1]) <= self.total:
             sizes.append(2 * sizes[-1])
         return sizes
 
