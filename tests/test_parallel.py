@@ -135,7 +135,7 @@ def test_spread_experts_add_up(name: str) -> None:
 
 
 def test_a_token_reaches_every_gpu_that_its_experts_are_cut_between() -> None:
-    """By hand: 32 tokens of 7168 fp8 numbers; 8 experts of 2 groups are 2 (1 - 1/2^8) of them, 8 GPUs each."""
+    """By hand: 32 tokens of 7168 fp8 numbers; 8 experts are in 2 (1 - 1/2^8) of 2 groups of 8 GPUs."""
     report = decode("deepseek-v3", gpu="h200", dp=16, ep=2, batch=512)
     sent = {each.name: each.what.bytes for each in report.spread.exchanges}
     assert sent["experts.dispatch"] == round(32 * 7168 * 2 * (1 - 1 / 2**8) * 8)

@@ -35,7 +35,9 @@ Exit code 1: no layout fits and meets the targets.
 @click.option("--prompt", type=Count(), help="tokens of the prompt; default: the whole context")
 @click.option("--ttft", "ttft_s", type=Seconds(), help="time to first token to keep: 500ms")
 @click.option("--tpot", "tpot_s", type=Seconds(), help="time between two tokens of a user to keep: 30ms")
-@click.option("--batch", type=Count(), help="sequences on all GPUs; default: the best of 1, 2, 4 ... a replica")
+@click.option(
+    "--batch", type=Count(), help="sequences on all GPUs; default: the best of 1, 2, 4 ... a replica"
+)
 @click.option("--price", help="of a GPU-hour, for the cost of tokens; several GPUs: one each, a,b,c")
 @click.option("--dtype", type=Format(), help="format of the linear layers; default the checkpoint's")
 @click.option("--weight-dtype", type=Format(), help="storage format of the linear layers")

@@ -141,7 +141,7 @@ def _tensor_sums(layers: Layers, layout: Layout) -> int:
 def _experts(layers: Layers, model: Model, layout: Layout, s: Setting, groups: Groups) -> Iterator[Exchange]:
     """Tokens to their experts and back. A token goes once to each GPU that has any of its experts.
 
-    An expert that is cut between GPUs has the token sent to all of them, and each sends back its part of the sum.
+    An expert that is cut between GPUs has the token sent to all of them, and each sends its part back.
     """
     for mlp in layers.mlps:
         if not isinstance(mlp, Experts):

@@ -113,6 +113,8 @@ def _answer(report: Verification) -> str:
     verdicts = [row.verdict for row in report.rows]
     counts = {verdict: verdicts.count(verdict) for verdict in dict.fromkeys(verdicts)}
     listed = ", ".join(f"{count} {verdict}" for verdict, count in counts.items())
+    if not report.passed and not any(row.faults for row in report.rows):
+        return f"nothing was judged: {listed or 'no trials'}"
     return f"{'as predicted' if report.passed else 'not as predicted'}: {listed}"
 
 

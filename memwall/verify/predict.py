@@ -86,7 +86,7 @@ def predict(trial: Trial, device: Device) -> Prediction:
     Raises:
         NotAvailable: the device has no peak for its format.
     """
-    work, program = _work(trial)
+    work, program = work_of(trial)
     footprint = _footprint_bytes(trial, program)
     l2_bytes = device.l2_bytes or 0.0
     in_l2 = trial.warm and footprint <= l2_bytes
@@ -103,7 +103,12 @@ def predict(trial: Trial, device: Device) -> Prediction:
     )
 
 
-def _work(trial: Trial) -> tuple[Work, Program | None]:
+def work_of(trial: Trial) -> tuple[Work, Program | None]:
+    """What a trial must do, and its operator's program where it is one's.
+
+    Raises:
+        UsageError, TypeError, KeyError: no such operator, or of other dimensions.
+    """
     if trial.op == "access":
         return _access_work(trial), None
     op = registry.find("copy" if trial.op == "transpose" else trial.op)

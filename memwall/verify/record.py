@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from memwall.catalog import HARDWARE, is_path, shipped_text
 from memwall.errors import FileError, UnknownName, UsageError, shown
 from memwall.verify.outcome import Outcome, outcome_of
+from memwall.verify.sound import problems
 
 SCHEMA = 1
 
@@ -88,14 +89,30 @@ def parse(text: str, where: str) -> Record:
     """
     try:
         data = json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         line = getattr(error, "lineno", 1)
-        raise FileError(f"{shown(where, 120)}:{line}: not JSON", "A record of memwall verify") from None
+        raise FileError(
+            f"{shown(where, 120)}:{line}: not JSON", "Write one: memwall verify --record FILE"
+        ) from None
     try:
         outcomes = [outcome_of(each) for each in data["outcomes"]]
-        return Record(str(data["gpu"]), dict(data["machine"]), outcomes, list(data.get("notes") or ()))
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        record = Record(str(data["gpu"]), dict(data["machine"]), outcomes, list(data.get("notes") or ()))
+        fault = next(_faults(data["schema"], record), None)
+    except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
         problem = f"no '{error.args[0]}'" if isinstance(error, KeyError) else "its keys are not a record's"
         raise FileError(
             f"{shown(where, 120)}:1: {problem}", "Write one: memwall verify --record FILE"
         ) from None
+    if fault:
+        raise FileError(
+            f"{shown(where, 120)}: {shown(fault, 300)}", "Mend it, or write one: memwall verify --record FILE"
+        )
+    return record
+
+
+def _faults(schema: object, record: Record) -> Iterator[str]:
+    """What in a record cannot be so."""
+    if schema != SCHEMA:
+        yield f"schema {schema!r}, and this memwall reads {SCHEMA}"
+    for number, outcome in enumerate(record.outcomes, 1):
+        yield from (f"outcome {number}: {problem}" for problem in problems(outcome))
