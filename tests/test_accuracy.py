@@ -116,3 +116,14 @@ def test_a_row_that_beats_its_bound_is_named_and_the_answer_is_no(
 def test_accuracy_by_what(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["accuracy", "--by", "colour"]) == 2
     assert "--by takes op, dtype, gpu, basis" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("cell", ["0", "-5", "nan", "inf", "abc", ""])
+def test_a_time_that_cannot_be_is_refused_with_its_line(
+    cell: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "h200.csv"
+    path.write_text(f"gpu,op,m,n,k,time_us\nh200,gemm,64,64,64,9\nh200,gemm,64,64,64,{cell}\n")
+    for line in (["calibrate", str(path), "--gpu", "h200"], ["accuracy", "--data", str(path)]):
+        assert run(line) == 3
+        assert "h200.csv:3: a time of" in capsys.readouterr().err

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import csv
 import io
+import math
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
@@ -84,10 +85,24 @@ def _reading(tables: Iterable[tuple[str, str]], gpu: str | None = None) -> Readi
                 continue
             row = try_row(cells, default)
             if isinstance(row, Row):
-                measured.append(Measured(row, to_si("time_us", float(cells[time]))))
+                measured.append(Measured(row, _time_s(cells[time], f"{shown(name, 120)}:{table.line_num}")))
             else:
                 left_out[str(row)] = left_out.get(str(row), 0) + 1
     return Reading(measured, left_out)
+
+
+def _time_s(cell: str | None, where: str) -> float:
+    """A measured time [s]: above zero, or nothing can be fitted to it."""
+    try:
+        given = float(cell or "nan")
+    except ValueError:
+        given = math.nan
+    if not 0 < given < math.inf:
+        raise FileError(
+            f"{where}: a time of '{shown(cell or '')}' us cannot be",
+            "Mend the row, or mark it: a column suspect, 1",
+        )
+    return to_si("time_us", given)
 
 
 def _named_by(path: str) -> str | None:
