@@ -206,7 +206,7 @@ def test_a_slow_link_limits_a_prefill() -> None:
     ("options", "says"),
     [
         ("--model llama3-70b --tp 3", "--tp 2 or --tp 4"),
-        ("--model llama3-70b --tp 128", "--tp 64"),
+        ("--model llama3-70b --tp 128", "Try --tp 8"),
         ("--model llama3-70b --tp 16", "--tp 8 --pp 2"),
         ("--model deepseek-v3 --gpu h200 --tp 8 --ep 3", "--ep 2 or --ep 4"),
         ("--model llama3-70b --tp 8 --ep 8", "no experts"),
@@ -224,7 +224,7 @@ def test_a_layout_that_cannot_be_names_the_nearest(
 
 def test_heads_that_do_not_split_are_refused() -> None:
     with pytest.raises(UsageError, match="64, 8 KV"):
-        check(Layout(tp=48), MODEL_OF["llama3-70b"])
+        check(Layout(tp=48), MODEL_OF["llama3-70b"], load_gpu("h100"))
 
 
 def test_the_json_has_what_is_promised(capsys: pytest.CaptureFixture[str]) -> None:

@@ -20,6 +20,7 @@ from memwall.cli.options import (
     set_option,
 )
 from memwall.cli.output import Output
+from memwall.errors import Refusal
 from memwall.hardware import Device
 from memwall.reports.case import DEFAULT_GPU
 from memwall.reports.cost import CostReport, cost
@@ -32,6 +33,7 @@ Examples:
 
 \b
 Prices are yours, in any currency: one for all GPUs, or one for each in their order.
+Exit code 1: it does not fit; of several GPUs, on none.
 """
 
 
@@ -64,4 +66,6 @@ def command(gpu: str | None, model: str, price: str, changes: dict[str, str], **
     def make(device: Device) -> CostReport:
         return cost(loaded, gpu=device, price=next(prices), defaults=defaults, **options)
 
-    return show(output, on_each(gpu, changes, make), view)
+    rows: list[CostReport | Refusal] = on_each(gpu, changes, make)
+    code = show(output, rows, view)
+    return code or int(not any(isinstance(row, CostReport) and row.fits for row in rows))

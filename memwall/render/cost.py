@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from memwall.errors import Refusal
 from memwall.render.bounds import compared_notes, notes_section
 from memwall.render.data import Record
+from memwall.render.fits import none_fits, sentence, verdict
 from memwall.render.page import Page, Section, Table, numbers, star
 from memwall.reports.cost import YEAR_HOURS, CostReport
 from memwall.reports.evidence import confession, weak
@@ -47,6 +48,7 @@ def record(report: CostReport) -> Record:
         "gpu_equivalents": report.gpu_equivalents,
         "price_per_year": report.price_per_year,
         "fits": decode.fits,
+        "fits_with": report.instead or None,
         "defaults": list(report.defaults),
         "notes": notes(report),
     }
@@ -55,17 +57,21 @@ def record(report: CostReport) -> Record:
 def page(report: CostReport) -> Page:
     """The report for people."""
     heading = f"{_title(report)}  on {report.layout.gpus} x {report.device.title} ({report.device.name})"
-    return [Section(heading, Table(_facts(report))), *notes_section(notes(report))]
+    return [
+        *verdict(report.missing_bytes, report.instead),
+        Section(heading, Table(_facts(report))),
+        *notes_section([*shared_notes(report), *_basis(report)]),
+    ]
 
 
 def compare_page(rows: Sequence[Row]) -> Page:
     """Several choices side by side, and what the cheapest saves a year."""
     first = next(row for row in rows if isinstance(row, CostReport))
-    header = ("GPU", "GPUs", "an hour", "TTFT", "TPOT", "M in", "M out", "J a token out", "a year")
+    header = ("GPU", "GPUs", "an hour", "TTFT", "TPOT", "M in", "M out", "J a token out", "a year", "fits")
     table = numbers([_compare_row(row) for row in rows], header)
     saving = _saving([row for row in rows if isinstance(row, CostReport)])
     notes_of = [*shared_notes(first), *saving, *compared_notes(rows, own_notes)]
-    return [Section(_title(first), table), *notes_section(notes_of)]
+    return [*none_fits(rows), Section(_title(first), table), *notes_section(notes_of)]
 
 
 def notes(report: CostReport) -> list[str]:
@@ -80,7 +86,7 @@ def shared_notes(report: CostReport) -> list[str]:
     lines += [
         f"times: {BASIS}",
         f"tokens in: prompts of {report.prefill.tokens.seq_q}, one at a time on each replica, nothing cached",
-        f"tokens out: {decode.tokens.batch} sequences decode at {decode.tokens.seq_kv} tokens each",
+        f"tokens out: a batch of {decode.tokens.batch} decodes at {decode.tokens.seq_kv} tokens a sequence",
         f"the GPUs serve in {significant(100 * prices.utilisation)} % of the hours paid for",
     ]
     if prices.requests_per_s is not None:
@@ -93,15 +99,17 @@ def shared_notes(report: CostReport) -> list[str]:
 
 def own_notes(report: CostReport) -> list[str]:
     """What holds for one choice."""
+    fit = [] if report.fits else [sentence(report.missing_bytes, report.instead)]
+    return [*fit, *_basis(report)]
+
+
+def _basis(report: CostReport) -> list[str]:
     power = report.power
     lines = [
         f"{power.value:g} W a GPU all the while ({power.source}): at most, and without the node's other parts"
     ]
     if report.prices.watts is not None:
         lines = [f"{power.value:g} W a GPU all the while, as given"]
-    if report.decode.fits is False:
-        fit = next((step.text for step in report.decode.advice if step.action == "fit"), "memwall capacity")
-        lines.append(f"{report.model.name} does not fit: {fit}")
     return [
         *lines,
         *map(confession, weak(report.decode.bounds)),
@@ -136,7 +144,7 @@ def _facts(report: CostReport) -> list[tuple[str, ...]]:
 
 def _compare_row(row: Row) -> tuple[str, ...]:
     if isinstance(row, Refusal):
-        return (row.gpu, *["-"] * 8)
+        return (row.gpu, *["-"] * 9)
     token_in, token_out = row.gpu_s_per_token_in, row.gpu_s_per_token_out
     return (
         row.device.name,
@@ -148,6 +156,7 @@ def _compare_row(row: Row) -> tuple[str, ...]:
         _money(row.price(token_out) * MEGA),
         significant(row.joules(token_out)),
         "-" if row.price_per_year is None else _money(row.price_per_year),
+        "yes" if row.fits else "no",
     )
 
 

@@ -36,6 +36,7 @@ def record(report: PlanReport) -> Record:
         "meets": report.chosen is not None,
         "capacity_bytes": report.total_bytes,
         "price_per_gpu_hour": report.price_per_gpu_hour,
+        "impossible": list(report.impossible),
         "layouts": [{**_candidate(each), **_cost(report, each)} for each in report.candidates],
         "defaults": list(report.defaults),
         "assumed": list(report.device.assumed),
@@ -83,7 +84,8 @@ def notes(report: PlanReport) -> list[str]:
 
 def _doubts(report: PlanReport) -> list[str]:
     weak = report.device.bandwidth
-    return [confession(weak)] if weak.weak else []
+    found = [confession(weak)] if weak.weak else []
+    return [*found, *(f"cannot be: {text}" for text in report.impossible)]
 
 
 def _definitions(report: PlanReport) -> list[str]:

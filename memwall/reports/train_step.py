@@ -141,7 +141,7 @@ def train_step(
     layout = Layout(
         run.tensor_parallel, setup.pipeline, setup.expert_parallel, setup.data_parallel, run.sequence_parallel
     )
-    check(layout, setup.model)
+    check(layout, setup.model, device)
     if setup.model.encoder:
         raise UsageError(
             f"{setup.model.title} has an encoder: steps are for decoders", "memwall train-memory"
