@@ -12,6 +12,7 @@ from memwall.render.page import Page, Section, Table, numbers, star
 from memwall.reports.cost import YEAR_HOURS, CostReport
 from memwall.reports.evidence import confession, weak
 from memwall.reports.expected import BASIS
+from memwall.reports.lengths import too_long
 from memwall.units import MEGA, format_seconds, significant
 
 Row = CostReport | Refusal
@@ -89,6 +90,7 @@ def shared_notes(report: CostReport) -> list[str]:
         f"tokens out: a batch of {decode.tokens.batch} decodes at {decode.tokens.seq_kv} tokens a sequence",
         f"the GPUs serve in {significant(100 * prices.utilisation)} % of the hours paid for",
     ]
+    lines += too_long(report.model, max(decode.tokens.seq_kv, report.prefill.tokens.seq_q))
     if prices.requests_per_s is not None:
         lines.append(
             f"a year has {YEAR_HOURS} hours; {significant(prices.requests_per_s)} requests/s all through it, "

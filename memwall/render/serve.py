@@ -9,6 +9,7 @@ from memwall.render.bounds import compared_notes, notes_section
 from memwall.render.data import Record
 from memwall.render.fits import none_fits, sentence, verdict
 from memwall.render.page import Page, Section, Table, numbers
+from memwall.reports.lengths import too_long
 from memwall.reports.serve import CHUNK, START_S, ServeReport
 from memwall.units import format_bytes, format_seconds, significant
 
@@ -90,6 +91,7 @@ def shared_notes(report: ServeReport) -> list[str]:
         f"first of {demand.rounds} rounds, when all come at once, as a mean over all",
         f"prompts are read together up to {CHUNK} tokens a pass; nothing of them is cached from before",
         "tokens/s: generated, of all users, over whole requests; of a user 1 / TPOT",
+        *too_long(report.model, demand.isl + demand.osl),
     ]
 
 

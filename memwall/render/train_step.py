@@ -9,6 +9,7 @@ from memwall.render.bounds import compared_notes, notes_section
 from memwall.render.data import Record
 from memwall.render.page import Page, Section, Table, numbers
 from memwall.reports.evidence import confession
+from memwall.reports.lengths import too_long
 from memwall.reports.train_step import TrainStepReport
 from memwall.units import format_bytes, format_flops, format_seconds, significant
 
@@ -102,6 +103,7 @@ def _definitions(report: TrainStepReport) -> list[str]:
         *by_default,
         "a bound: everything overlaps; of the backward pass only matrix FLOPs and exchanges are counted",
         "exchanges: their time if nothing hides them; MFU: model FLOPs, without what is computed again",
+        *too_long(report.model, report.setup.run.seq),
     ]
 
 

@@ -6,6 +6,7 @@ from memwall.constant import Constant
 from memwall.memory.sequences import POLICIES
 from memwall.reports.capacity import CapacityReport
 from memwall.reports.evidence import confession
+from memwall.reports.lengths import too_long
 
 
 def notes(report: CapacityReport) -> list[str]:
@@ -27,6 +28,7 @@ def shared_notes(report: CapacityReport) -> list[str]:
             "bytes are of one GPU, tokens and sequences of all that share the model: heads, widths and "
             "vocabulary are split while there are any, a latent, an indexer's keys and norms are on each"
         )
+    found += too_long(model, question.context, question.source_tokens)
     if len(report.policies) > 1:
         found.append(f"{question.policy}: {POLICIES[question.policy]}")
     return found + _of_what_is_left_out(report)

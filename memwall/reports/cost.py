@@ -17,11 +17,10 @@ from memwall.constant import Constant
 from memwall.errors import NotPublished, UsageError
 from memwall.hardware import Device
 from memwall.models.model import Model
-from memwall.nodes import node_of
-from memwall.parallel.fit import instead, most_sequences, nearest
+from memwall.parallel.fit import instead
 from memwall.parallel.layout import Layout
-from memwall.parallel.memory import cache_on_a_gpu, weights_on_a_gpu
 from memwall.reports.case import DEFAULT_GPU
+from memwall.reports.fitting import held_sequences, roomier
 from memwall.reports.step import StepReport, step
 
 HOUR_S = 3600
@@ -91,18 +90,7 @@ class CostReport(NamedTuple):
     @property
     def instead(self) -> str:
         """What to type for it to fit; empty if it does, or if nothing would do."""
-        report = self.decode
-        if self.fits:
-            return ""
-        model, cache, capacity = report.model, report.setting.plain.kv, report.capacity_bytes or 0
-
-        def holds(layout: Layout, batch: int = report.tokens.batch) -> bool:
-            held = cache_on_a_gpu(model, report.length, batch, layout, cache, report.source)
-            return weights_on_a_gpu(model, report.storage, layout) + held <= capacity
-
-        found = nearest(model, self.layout, node_of(self.device), holds)
-        most = most_sequences(report.tokens.batch, lambda batch: holds(self.layout, batch))
-        return instead(found, "--batch", most)
+        return "" if self.fits else instead(roomier(self.decode), "--batch", held_sequences(self.decode))
 
     @property
     def gpu_s_per_token_out(self) -> float:

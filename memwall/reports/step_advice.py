@@ -11,7 +11,9 @@ from memwall.dtypes import find
 from memwall.hardware import Device
 from memwall.memory.question import Question
 from memwall.models.storage import storage_of, weight_bytes
+from memwall.parallel.fit import flags
 from memwall.reports.capacity import CapacityReport, solve
+from memwall.reports.fitting import roomier
 from memwall.reports.levers import NARROWER_WEIGHTS
 from memwall.reports.step import StepReport, step
 from memwall.reports.steps import Step, faster, narrower
@@ -52,7 +54,9 @@ def _fit(report: StepReport) -> Iterator[Step]:
     if fewest:
         model, gpu = report.model.name, report.device.name
         ways.append(f"{fewest} GPUs share it: memwall capacity --model {model} --gpu {gpu} --tp {fewest}")
-    yield Step("fit", "; ".join(ways) or "no format, and no number of GPUs up to 64, holds it")
+    elif layouts := roomier(report):
+        ways.append(f"laid out wider or deeper: {', or '.join(map(flags, layouts))}")
+    yield Step("fit", "; ".join(ways) or "no format, and no layout of these GPUs, holds it")
 
 
 def _shared(report: StepReport) -> CapacityReport:
