@@ -100,7 +100,7 @@ def test_one_choice_saves_over_another(capsys: pytest.CaptureFixture[str]) -> No
     [
         ("", "--price"),
         ("--price 0", "above 0"),
-        ("--price 1,2,3", "3 prices for 1 GPUs"),
+        ("--price 1,2,3", "3 prices for 1 GPU"),
         ("--price two", "--price"),
         ("--price 2 --rate 10", "--output-tokens"),
         ("--price 2 --utilisation 1.5", "--utilisation"),

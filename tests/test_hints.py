@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
+from typing import cast
 
+import click
 import pytest
 
-from memwall.cli import run
+from memwall.cli import cli, run
+from memwall.cli.amounts import Bytes, Number, Seconds
+from memwall.cli.options import Count, Fraction, Size
+from memwall.errors import UsageError
 
 COMMANDS = {
     "step": "--context 4096",
@@ -20,6 +26,9 @@ COMMANDS = {
     "train-step": "",
 }
 TRAINING = ("train-memory", "train-step")
+COMMANDS_OF_SEVERAL = [*(name for name in COMMANDS if " " not in name), "plan", "collective"]
+NUMBERS = (Bytes, Count, Fraction, Number, Seconds, Size)
+CTX = click.Context(click.Command("memwall"))
 
 
 def asked(command: str, options: str, tmp_path: Path) -> list[str]:
@@ -44,3 +53,44 @@ def test_a_tp_is_refused_by_all_and_what_is_named_instead_is_taken(
     for named in error.rpartition("Try ")[2].strip().split(" or "):
         assert run(asked(command, named, tmp_path)) in (0, 1), named  # 1: it does not fit
         capsys.readouterr()
+
+
+OPTIONS = [
+    (name, option)
+    for name in COMMANDS_OF_SEVERAL
+    for option in cast(click.Command, cli.get_command(CTX, name)).params
+    if isinstance(option, click.Option) and isinstance(option.type, NUMBERS)
+]
+
+
+@pytest.mark.parametrize(("name", "option"), OPTIONS, ids=lambda each: getattr(each, "name", each))
+@pytest.mark.parametrize("typed", ["x", "0", "-1", "nan", "1e99", "7%"])
+def test_a_value_that_is_refused_names_one_that_the_option_takes(
+    name: str, option: click.Option, typed: str
+) -> None:
+    flag, refused = option.opts[0], None
+    try:
+        option.type.convert(typed, option, None)
+    except UsageError as error:
+        refused = error
+    if refused:
+        assert flag in refused.message
+        named = re.findall(rf"{flag} ([^\s,]+)", refused.hint)
+        assert named, refused.hint
+        for value in named:
+            option.type.convert(value, option, None)
+
+
+@pytest.mark.parametrize(
+    ("typed", "size"), [("64MiB", 2**26), ("2^26", 2**26), ("67108864", 2**26), ("64 MB", 64_000_000)]
+)
+def test_bytes_are_taken_with_their_unit(typed: str, size: int, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["collective", "all_reduce", "--bytes", typed, "--gpu", "h100", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["bytes"] == size
+    assert run(["roofline", "--flops", "1e9", "--bytes", typed, "--gpu", "h100", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["traffic_bytes"] == size
+
+
+def test_a_time_without_a_unit_is_asked_for_it(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["plan", "--model", "llama3-8b", "--context", "4096", "--tpot", "30"]) == 2
+    assert "--tpot 30 has no unit. Try --tpot 30ms" in capsys.readouterr().err

@@ -6,11 +6,11 @@ from typing import Any
 
 import click
 
+from memwall.cli.amounts import Number, prices_of
 from memwall.cli.devices import on_each, show
-from memwall.cli.layouts import Rate, layout_options, prices_of
+from memwall.cli.layouts import layout_options
 from memwall.cli.models import load_model, model_option
 from memwall.cli.options import (
-    Amount,
     Count,
     Format,
     defaults_of,
@@ -41,13 +41,15 @@ Exit code 1: it does not fit; of several GPUs, on none.
 @model_option
 @gpu_option
 @click.option("--price", required=True, help="of a GPU-hour; several GPUs: one each, a,b,c")
-@click.option("--batch", type=Count(), default=1, help="sequences on all GPUs; default 1")
-@click.option("--context", type=Count(), required=True, help="tokens of a sequence while it is decoded")
-@click.option("--prompt", type=Count(), help="tokens of the prompt; default: the context")
-@click.option("--output-tokens", type=Count(), help="tokens that a request is answered with")
-@click.option("--rate", "requests_per_s", type=Rate(), help="requests a second")
-@click.option("--utilisation", type=Rate(), default=1, help="part of the hours paid for that they serve")
-@click.option("--watts", type=Amount(), help="of each GPU with its part of the node; default: its own")
+@click.option("--batch", type=Count(32), default=1, help="sequences on all GPUs; default 1")
+@click.option("--context", type=Count(4096), required=True, help="tokens of a sequence while it is decoded")
+@click.option("--prompt", type=Count(2048), help="tokens of the prompt; default: the context")
+@click.option("--output-tokens", type=Count(512), help="tokens that a request is answered with")
+@click.option("--rate", "requests_per_s", type=Number("20"), help="requests a second")
+@click.option(
+    "--utilisation", type=Number("0.6", most=1), default=1, help="part of the hours that they serve"
+)
+@click.option("--watts", type=Number("700"), help="of each GPU with its part of the node; default: its own")
 @click.option("--dtype", type=Format(), help="format of the linear layers; default the checkpoint's")
 @click.option("--weight-dtype", type=Format(), help="storage format of the linear layers")
 @click.option("--kv-dtype", type=Format(), help="storage format of the cache; default 16 bits")

@@ -29,10 +29,10 @@ Exit code 1: it does not fit; of several GPUs, on none.
 @click.command("serve", epilog=EPILOG)
 @model_option
 @gpu_option
-@click.option("--concurrency", "users", type=Count(), default=1, help="requests in flight; default 1")
-@click.option("--isl", type=Count(), required=True, help="tokens of a prompt")
-@click.option("--osl", type=Count(), required=True, help="tokens of an answer")
-@click.option("--rounds", type=Count(), default=ROUNDS, help="requests of each user; default 10")
+@click.option("--concurrency", "users", type=Count(64), default=1, help="requests in flight; default 1")
+@click.option("--isl", type=Count(2048), required=True, help="tokens of a prompt")
+@click.option("--osl", type=Count(512), required=True, help="tokens of an answer")
+@click.option("--rounds", type=Count(10), default=ROUNDS, help="requests of each user; default 10")
 @click.option("--dtype", type=Format(), help="format of the linear layers; default the checkpoint's")
 @click.option("--weight-dtype", type=Format(), help="storage format of the linear layers")
 @click.option("--kv-dtype", type=Format(), help="storage format of the cache; default 16 bits")

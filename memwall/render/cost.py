@@ -13,6 +13,7 @@ from memwall.reports.cost import YEAR_HOURS, CostReport
 from memwall.reports.evidence import confession, weak
 from memwall.reports.expected import BASIS
 from memwall.reports.lengths import too_long
+from memwall.reports.link_notes import engine_remark, link_remarks, links_of
 from memwall.units import MEGA, format_seconds, significant
 
 Row = CostReport | Refusal
@@ -114,9 +115,15 @@ def _basis(report: CostReport) -> list[str]:
         lines = [f"{power.value:g} W a GPU all the while, as given"]
     return [
         *lines,
+        *_of_links(report),
         *map(confession, weak(report.decode.bounds)),
         *([confession(power)] if power.weak else []),
     ]
+
+
+def _of_links(report: CostReport) -> list[str]:
+    links = links_of(report.device, [report.layout])
+    return [*engine_remark(links), *link_remarks(links)]
 
 
 def _title(report: CostReport) -> str:

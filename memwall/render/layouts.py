@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from memwall.collectives import constants_of
 from memwall.render.data import Record
 from memwall.render.page import Section, numbers
 from memwall.reports.evidence import confession
+from memwall.reports.link_notes import engine_remark, link_remarks, links_of
 from memwall.reports.step import StepReport
 from memwall.units import format_bytes, format_seconds, significant
 
@@ -38,6 +38,7 @@ def layout_record(report: StepReport) -> Record:
                 "nodes": each.group.nodes,
                 "repeats": each.repeats,
                 "algorithm": each.algorithm,
+                "by": each.by,
                 "bound_time_s": each.bound_time_s,
                 "estimate_time_s": each.estimate_time_s,
             }
@@ -70,7 +71,7 @@ def exchange_section(report: StepReport) -> list[Section]:
             format_bytes(each.what.bytes),
             format_seconds(each.repeats * each.bound_time_s),
             "-" if each.estimate_time_s is None else format_seconds(each.repeats * each.estimate_time_s),
-            each.algorithm,
+            f"{each.by}, {each.algorithm}",
         )
         for each in spread.exchanges
     ]
@@ -109,9 +110,8 @@ def layout_notes(report: StepReport) -> list[str]:
         )
     if any(each.group.nodes > 1 for each in spread.exchanges):
         notes.append("some exchanges leave the node, through its network cards")
-    basis = [c for each in spread.exchanges if (k := constants_of(each.group.link)) for c in k.basis]
-    rates = [each.group.link.rate for each in spread.exchanges]
-    return [*notes, *dict.fromkeys(confession(each) for each in [*rates, *basis] if each.weak)]
+    links = links_of(report.device, [layout])
+    return [*notes, *engine_remark(links), *link_remarks(links)]
 
 
 def _host_notes(report: StepReport) -> list[str]:

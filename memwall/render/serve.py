@@ -10,6 +10,7 @@ from memwall.render.data import Record
 from memwall.render.fits import none_fits, sentence, verdict
 from memwall.render.page import Page, Section, Table, numbers
 from memwall.reports.lengths import too_long
+from memwall.reports.link_notes import engine_remark, link_remarks, links_of
 from memwall.reports.serve import CHUNK, START_S, ServeReport
 from memwall.units import format_bytes, format_seconds, significant
 
@@ -60,7 +61,7 @@ def page(report: ServeReport) -> Page:
     return [
         *verdict(report.missing_bytes, report.instead),
         Section(heading, Table(_facts(report))),
-        *notes_section(shared_notes(report)),
+        *notes_section([*shared_notes(report), *_of_links(report)]),
     ]
 
 
@@ -97,7 +98,13 @@ def shared_notes(report: ServeReport) -> list[str]:
 
 def own_notes(report: ServeReport) -> list[str]:
     """What holds on one device."""
-    return [] if report.fits else [sentence(report.missing_bytes, report.instead)]
+    fit = [] if report.fits else [sentence(report.missing_bytes, report.instead)]
+    return [*fit, *_of_links(report)]
+
+
+def _of_links(report: ServeReport) -> list[str]:
+    links = links_of(report.device, [report.layout])
+    return [*engine_remark(links), *link_remarks(links)]
 
 
 def _title(report: ServeReport) -> str:

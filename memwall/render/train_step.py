@@ -8,8 +8,8 @@ from memwall.errors import Refusal
 from memwall.render.bounds import compared_notes, notes_section
 from memwall.render.data import Record
 from memwall.render.page import Page, Section, Table, numbers
-from memwall.reports.evidence import confession
 from memwall.reports.lengths import too_long
+from memwall.reports.link_notes import link_remarks
 from memwall.reports.train_step import TrainStepReport
 from memwall.units import format_bytes, format_flops, format_seconds, significant
 
@@ -93,8 +93,7 @@ def notes(report: TrainStepReport) -> list[str]:
 
 
 def _doubts(report: TrainStepReport) -> list[str]:
-    rates = [link.rate for each in report.exchanges for _, link in each.group.stages(each.what)]
-    return list(dict.fromkeys(confession(rate) for rate in rates if rate.weak))
+    return link_remarks(link for each in report.exchanges for _, link in each.group.stages(each.what))
 
 
 def _definitions(report: TrainStepReport) -> list[str]:

@@ -187,7 +187,7 @@ def _check(price: float, utilisation: float, rate: float | None, output_tokens: 
     if price <= 0:
         raise UsageError(f"--price is what a GPU-hour costs, above 0, not {price}", "Try --price 2.50")
     if not 0 < utilisation <= 1:
-        raise UsageError(f"--utilisation is above 0 and at most 1, not {utilisation}", "Try 0.6")
+        raise UsageError(f"--utilisation is from 0 to 1, not {utilisation}", "Try --utilisation 0.6")
     if rate is not None and output_tokens is None:
         raise UsageError(
             "--rate needs --output-tokens: those that a request is answered with", "Try --output-tokens 512"

@@ -80,7 +80,9 @@ def layout_of(model: Model, device: Device, asked: Mapping[str, Any]) -> Layout:
     if wrong:
         raise UsageError(f"--{wrong} is a number of GPUs, at least 1", f"Try --{wrong} 8")
     if layout.imbalance < 1:
-        raise UsageError("--imbalance is the busiest GPU's tokens over the mean: at least 1", "Try 1.2")
+        raise UsageError(
+            "--imbalance is the busiest GPU's tokens / the mean: at least 1", "Try --imbalance 1.2"
+        )
     check(layout, model, device)
     return layout
 
