@@ -289,6 +289,13 @@ def test_what_is_assumed_of_links_is_said(
     assert says in capsys.readouterr().out
 
 
+def test_one_gpu_has_nobody_to_send_to(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["collective", "all_reduce", "--bytes", "1KiB", "--gpus", "1"]) == 0
+    assert "nobody to send to" in capsys.readouterr().out
+    report = collective_time("all_reduce", size_bytes=1, gpus=1)
+    assert (report.bound_time_s, report.estimate_time_s) == (0, 0)
+
+
 def test_every_constant_has_a_source() -> None:
     data = yamlfile.parse(shipped_text(FILE), FILE)
     for kind in [*data["kinds"], data["common"]]:

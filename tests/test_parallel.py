@@ -19,6 +19,7 @@ from memwall.models.storage import weight_bytes
 from memwall.parallel.layout import Layout, check, splits_heads
 from memwall.parallel.memory import weights_on_a_gpu
 from memwall.parallel.shard import shard
+from memwall.render.step_record import all_notes
 from memwall.reports.step import StepReport, step
 
 MODEL_OF: dict[str, Model] = {name: load(name) for name in MODELS.names()}
@@ -220,6 +221,21 @@ def test_a_layout_that_cannot_be_names_the_nearest(
 ) -> None:
     assert run(f"step {options} --phase decode --context 4096".split()) == 2
     assert says in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("dp", "batch", "says"),
+    [
+        (4, 1, ["a batch of 1 over 4 replicas: 1 with 1, 3 with 0"]),
+        (4, 6, ["a batch of 6 over 4 replicas: 2 with 2, 2 with 1"]),
+        (4, 8, []),
+        (1, 7, []),
+    ],
+)
+def test_uneven_replicas_are_remarked_on(dp: int, batch: int, says: list[str]) -> None:
+    assert Layout(dp=dp).uneven(batch) == says
+    report = decode("llama3-8b", dp=dp, batch=batch)
+    assert [note for note in all_notes(report) if "replicas" in note] == says
 
 
 def test_heads_that_do_not_split_are_refused() -> None:

@@ -73,6 +73,15 @@ class Layout(NamedTuple):
         each: int = ceil_div(ceil_div(batch, self.dp), self.microbatches(batch))
         return each
 
+    def uneven(self, batch: int) -> list[str]:
+        """A remark on replicas that have different numbers of sequences; none if all have as many."""
+        most, rest = ceil_div(batch, self.dp), batch % self.dp
+        if not rest:
+            return []
+        return [
+            f"a batch of {batch} over {self.dp} replicas: {rest} with {most}, {self.dp - rest} with {most - 1}"
+        ]
+
 
 ONE = Layout()
 

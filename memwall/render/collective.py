@@ -76,15 +76,17 @@ def compare_page(rows: Sequence[Row]) -> Page:
     first = next(row for row in rows if isinstance(row, CollectiveReport))
     header = ("GPU", "link", "one way", "bound", "estimate", "in an engine", "algbw", "busbw")
     table = numbers([_compare_row(row) for row in rows], header)
-    return [Section(_title(first), table), *notes_section([*_counting(first), *compared_notes(rows, _own)])]
+    engine = any(isinstance(row, CollectiveReport) and row.engine for row in rows)
+    said = [*_counting(first, engine), *compared_notes(rows, _own)]
+    return [Section(_title(first), table), *notes_section(said)]
 
 
 def notes(report: CollectiveReport) -> list[str]:
     """What its reader should know."""
-    return [*_counting(report), *_own(report)]
+    return [*_counting(report, report.engine is not None), *_own(report)]
 
 
-def _counting(report: CollectiveReport) -> list[str]:
+def _counting(report: CollectiveReport, engine: bool) -> list[str]:
     lines = [f"by default: {', '.join(report.defaults)}"] if report.defaults else []
     what = {
         "all_gather": "the whole output",
@@ -93,7 +95,7 @@ def _counting(report: CollectiveReport) -> list[str]:
     }
     lines.append(f"bytes as nccl-tests counts them: {what.get(report.what.op, 'the buffer of one GPU')}")
     lines.append("estimate, algbw, busbw: of the maker's library (NCCL, RCCL, oneCCL), as nccl-tests does")
-    if report.what.op == "all_reduce":
+    if engine:
         lines.append(
             "in an engine: by a kernel of its own where that is faster, as vLLM, SGLang and TensorRT-LLM "
             "have for short all-reduces; memwall step, cost, serve and plan reckon with it"
@@ -102,7 +104,9 @@ def _counting(report: CollectiveReport) -> list[str]:
 
 
 def _own(report: CollectiveReport) -> list[str]:
-    lines = []
+    lines: list[str] = []
+    if report.what.gpus == 1:
+        return lines
     if report.what.op == "all_reduce" and report.group.link.switched:
         lines.append("bound: with the sums done in the switch each byte crosses a GPU's link once")
     return [*lines, *link_remarks(stage.link for stage in report.stages)]
@@ -111,10 +115,12 @@ def _own(report: CollectiveReport) -> list[str]:
 def _title(report: CollectiveReport) -> str:
     what, nodes = report.what, report.group.nodes
     where = f", {nodes} nodes" if nodes > 1 else ""
-    return f"{what.op}  {format_bytes(what.bytes)}  {what.gpus} GPUs{where}"
+    return f"{what.op}  {format_bytes(what.bytes)}  {what.gpus} GPU{'s' if what.gpus > 1 else ''}{where}"
 
 
 def _facts(report: CollectiveReport) -> list[tuple[str, ...]]:
+    if report.what.gpus == 1:
+        return [("time", "0 s", "one GPU has nobody to send to: a collective is among two or more")]
     link, network = report.group.link, report.group.network
     weak = star(any(each.weak for each in report.rests_on))
     facts: list[tuple[str, ...]] = [

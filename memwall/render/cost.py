@@ -13,7 +13,7 @@ from memwall.reports.cost import YEAR_HOURS, CostReport
 from memwall.reports.evidence import confession, weak
 from memwall.reports.expected import BASIS
 from memwall.reports.lengths import too_long
-from memwall.reports.link_notes import engine_remark, link_remarks, links_of
+from memwall.reports.link_notes import pass_remarks
 from memwall.units import MEGA, format_seconds, significant
 
 Row = CostReport | Refusal
@@ -122,8 +122,8 @@ def _basis(report: CostReport) -> list[str]:
 
 
 def _of_links(report: CostReport) -> list[str]:
-    links = links_of(report.device, [report.layout])
-    return [*engine_remark(links), *link_remarks(links)]
+    batch = report.decode.tokens.batch
+    return [*report.layout.uneven(batch), *pass_remarks(report.device, [report.layout])]
 
 
 def _title(report: CostReport) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from memwall.render.data import Record
 from memwall.render.page import Section, numbers
 from memwall.reports.evidence import confession
-from memwall.reports.link_notes import engine_remark, link_remarks, links_of
+from memwall.reports.link_notes import pass_remarks
 from memwall.reports.step import StepReport
 from memwall.units import format_bytes, format_seconds, significant
 
@@ -102,6 +102,7 @@ def layout_notes(report: StepReport) -> list[str]:
     if layout.gpus == 1:
         return notes
     notes += [f"FLOPs, traffic and memory are one GPU's; tokens/s of all {layout.gpus}"]
+    notes += layout.uneven(spread.batch)
     if layout.pp > 1:
         notes.append("kernels are those of one microbatch on its way through all stages")
     if layout.ep > 1:
@@ -110,8 +111,7 @@ def layout_notes(report: StepReport) -> list[str]:
         )
     if any(each.group.nodes > 1 for each in spread.exchanges):
         notes.append("some exchanges leave the node, through its network cards")
-    links = links_of(report.device, [layout])
-    return [*notes, *engine_remark(links), *link_remarks(links)]
+    return [*notes, *pass_remarks(report.device, [layout])]
 
 
 def _host_notes(report: StepReport) -> list[str]:

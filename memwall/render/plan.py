@@ -11,7 +11,7 @@ from memwall.render.page import Page, Section, Table, numbers
 from memwall.reports.evidence import confession
 from memwall.reports.expected import BASIS
 from memwall.reports.lengths import too_long
-from memwall.reports.link_notes import engine_remark, link_remarks, links_of
+from memwall.reports.link_notes import pass_remarks
 from memwall.reports.plan import Candidate, PlanReport
 from memwall.units import MEGA, format_bytes, format_seconds, significant
 
@@ -87,8 +87,7 @@ def notes(report: PlanReport) -> list[str]:
 def _doubts(report: PlanReport) -> list[str]:
     weak = report.device.bandwidth
     found = [confession(weak)] if weak.weak else []
-    links = links_of(report.device, [each.layout for each in report.candidates if each.meets])
-    found += [*engine_remark(links), *link_remarks(links)]
+    found += pass_remarks(report.device, [each.layout for each in report.candidates if each.meets])
     return [*found, *(f"cannot be: {text}" for text in report.impossible)]
 
 

@@ -10,7 +10,7 @@ from memwall.render.data import Record
 from memwall.render.fits import none_fits, sentence, verdict
 from memwall.render.page import Page, Section, Table, numbers
 from memwall.reports.lengths import too_long
-from memwall.reports.link_notes import engine_remark, link_remarks, links_of
+from memwall.reports.link_notes import pass_remarks
 from memwall.reports.serve import CHUNK, START_S, ServeReport
 from memwall.units import format_bytes, format_seconds, significant
 
@@ -103,8 +103,8 @@ def own_notes(report: ServeReport) -> list[str]:
 
 
 def _of_links(report: ServeReport) -> list[str]:
-    links = links_of(report.device, [report.layout])
-    return [*engine_remark(links), *link_remarks(links)]
+    batch = report.demand.users
+    return [*report.layout.uneven(batch), *pass_remarks(report.device, [report.layout])]
 
 
 def _title(report: ServeReport) -> str:

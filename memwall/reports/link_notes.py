@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from memwall.collectives import constants_of
 from memwall.hardware import Device
@@ -27,21 +27,21 @@ def link_remarks(links: Iterable[Link]) -> list[str]:
     return list(dict.fromkeys(found))
 
 
-def engine_remark(links: Iterable[Link]) -> list[str]:
-    """Whose all-reduces the time of a pass has; nothing without links."""
-    names = list(dict.fromkeys(link.library for link in links if link.vendor))
-    if not names:
-        return []
-    return [
+def pass_remarks(device: Device, layouts: Sequence[Layout]) -> list[str]:
+    """What holds of passes under these layouts: whose all-reduces their times have, and their links."""
+    summing = [each for each in layouts if each.tp > 1 and not each.sequence_parallel]
+    library = dict.fromkeys(link.library for link in _links(device, summing) if link.vendor)
+    engine = [
         "all-reduces as inference engines do them: up to a few MB, in one fabric, by a kernel of their own "
-        f"(one shot, two shots), else by {' or '.join(names)}; memwall collective has both"
+        f"(one shot, two shots), else by {name}; memwall collective has both"
+        for name in library
     ]
+    return [*engine, *link_remarks(_links(device, layouts))]
 
 
-def links_of(device: Device, layouts: Iterable[Layout]) -> list[Link]:
+def _links(device: Device, layouts: Iterable[Layout]) -> list[Link]:
     """The links that layouts talk over, within nodes and between them."""
     node = node_of(device)
     spread = [groups_of(device, layout, node) for layout in layouts if layout.gpus > 1]
     groups = [group for each in spread for group in each if group.gpus > 1]
-    found = [link for group in groups for link in (group.link, group.network) if link is not None]
-    return list(dict.fromkeys(found))
+    return [link for group in groups for link in (group.link, group.network) if link is not None]
