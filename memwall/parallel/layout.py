@@ -75,12 +75,11 @@ class Layout(NamedTuple):
 
     def uneven(self, batch: int) -> list[str]:
         """A remark on replicas that have different numbers of sequences; none if all have as many."""
-        most, rest = ceil_div(batch, self.dp), batch % self.dp
-        if not rest:
+        most, full = ceil_div(batch, self.dp), batch % self.dp
+        if not full:
             return []
-        return [
-            f"a batch of {batch} over {self.dp} replicas: {rest} with {most}, {self.dp - rest} with {most - 1}"
-        ]
+        parts = f"{full} with {most}, {self.dp - full} with {most - 1}"
+        return [f"a batch of {batch} over {self.dp} replicas: {parts}"]
 
 
 ONE = Layout()

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from memwall.errors import Refusal
 from memwall.render.bounds import compared_notes, notes_section
 from memwall.render.data import Record
+from memwall.render.energy import energy_notes, energy_text
 from memwall.render.fits import none_fits, sentence, verdict
 from memwall.render.page import Page, Section, Table, numbers, star
 from memwall.reports.cost import YEAR_HOURS, CostReport
@@ -46,6 +47,7 @@ def record(report: CostReport) -> Record:
         "price_per_million_tokens_out": report.price(token_out) * MEGA,
         "joules_per_token_in": report.joules(token_in),
         "joules_per_token_out": report.joules(token_out),
+        **_split_record(report),
         "gpu_s_per_request": report.gpu_s_per_request,
         "gpu_equivalents": report.gpu_equivalents,
         "price_per_year": report.price_per_year,
@@ -115,10 +117,20 @@ def _basis(report: CostReport) -> list[str]:
         lines = [f"{power.value:g} W a GPU all the while, as given"]
     return [
         *lines,
+        *energy_notes(report),
         *_of_links(report),
         *map(confession, weak(report.decode.bounds)),
         *([confession(power)] if power.weak else []),
     ]
+
+
+def _split_record(report: CostReport) -> Record:
+    found: Record = {}
+    for way, split in (("in", report.energy_in), ("out", report.energy_out)):
+        found[f"memory_joules_per_token_{way}"] = split.memory_j
+        found[f"link_joules_per_token_{way}"] = split.links_j
+        found[f"other_joules_per_token_{way}"] = split.rest_j
+    return found
 
 
 def _of_links(report: CostReport) -> list[str]:
@@ -139,8 +151,8 @@ def _facts(report: CostReport) -> list[tuple[str, ...]]:
         ("price", f"{hour:g} a GPU-hour", f"{hour * report.layout.gpus:g} an hour"),
         ("TTFT", format_seconds(report.ttft_s) + mark, f"{report.prefill.tokens.seq_q} tokens"),
         ("TPOT", format_seconds(report.tpot_s) + mark, f"{rate} tokens/s"),
-        ("a million tokens in", _money(report.price(token_in) * MEGA), _energy(report, token_in)),
-        ("a million tokens out", _money(report.price(token_out) * MEGA), _energy(report, token_out)),
+        ("a million tokens in", _money(report.price(token_in) * MEGA), energy_text(report.energy_in)),
+        ("a million tokens out", _money(report.price(token_out) * MEGA), energy_text(report.energy_out)),
     ]
     if report.gpu_s_per_request is not None:
         each = _money(report.price(report.gpu_s_per_request))
@@ -178,10 +190,6 @@ def _saving(rows: Sequence[CostReport]) -> list[str]:
     (least, best), (most, worst) = priced[0], priced[-1]
     text = f"{best.device.name} saves {_money(most - least)} a year over {worst.device.name}"
     return [f"{text}: {_money(least)} against {_money(most)}, {significant(100 * (1 - least / most), 3)} %"]
-
-
-def _energy(report: CostReport, gpu_s: float) -> str:
-    return f"{significant(report.joules(gpu_s))} J a token"
 
 
 def _money(amount: float) -> str:

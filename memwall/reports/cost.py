@@ -20,6 +20,7 @@ from memwall.models.model import Model
 from memwall.parallel.fit import instead
 from memwall.parallel.layout import Layout
 from memwall.reports.case import DEFAULT_GPU
+from memwall.reports.energy import Split, split
 from memwall.reports.fitting import held_sequences, roomier
 from memwall.reports.step import StepReport, step
 
@@ -109,6 +110,17 @@ class CostReport(NamedTuple):
     def joules(self, gpu_s: float) -> float:
         """Energy of so many GPU-seconds of service [J]."""
         return gpu_s * self.power.value
+
+    @property
+    def energy_out(self) -> Split:
+        """Where the energy of a generated token goes."""
+        return split(self.decode, self.joules(self.gpu_s_per_token_out), self.decode.tokens.batch)
+
+    @property
+    def energy_in(self) -> Split:
+        """Where that of a token of a prompt goes."""
+        tokens = self.prefill.tokens.seq_q * self.prefill.tokens.batch
+        return split(self.prefill, self.joules(self.gpu_s_per_token_in), tokens)
 
     @property
     def gpu_s_per_request(self) -> float | None:
