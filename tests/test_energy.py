@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
 
@@ -27,6 +28,7 @@ def test_the_memorys_part_by_hand() -> None:
     split = priced().energy_out
     assert split.memory_j == pytest.approx((weights + caches) * 8 * 3.9e-12 / 32, rel=0.02)
     assert split.links_j == 0
+    assert split.memory_j is not None
     assert split.rest_j == pytest.approx(split.total_j - split.memory_j)
 
 
@@ -39,7 +41,7 @@ def test_the_links_part_by_hand() -> None:
 
 
 @pytest.mark.parametrize("options", [{"dp": 2}, {"tp": 2}, {"pp": 2}])
-def test_layouts_move_what_one_gpu_moves_or_more(options: dict[str, int]) -> None:
+def test_layouts_move_what_one_gpu_moves_or_more(options: dict[str, Any]) -> None:
     """Two replicas with half of the batch each read the weights twice; parts read them once."""
     one, two = priced().energy_out, priced(**options).energy_out
     assert one.memory_j

@@ -14,7 +14,7 @@ from memwall.reports.cost import YEAR_HOURS, CostReport
 from memwall.reports.evidence import confession, weak
 from memwall.reports.expected import BASIS
 from memwall.reports.lengths import too_long
-from memwall.reports.link_notes import pass_remarks
+from memwall.reports.link_notes import engine_remark, pass_remarks
 from memwall.units import MEGA, format_seconds, significant
 
 Row = CostReport | Refusal
@@ -93,6 +93,7 @@ def shared_notes(report: CostReport) -> list[str]:
         f"tokens out: a batch of {decode.tokens.batch} decodes at {decode.tokens.seq_kv} tokens a sequence",
         f"the GPUs serve in {significant(100 * prices.utilisation)} % of the hours paid for",
     ]
+    lines += [*engine_remark([report.layout]), *report.layout.uneven(decode.tokens.batch)]
     lines += too_long(report.model, max(decode.tokens.seq_kv, report.prefill.tokens.seq_q))
     if prices.requests_per_s is not None:
         lines.append(
@@ -118,7 +119,7 @@ def _basis(report: CostReport) -> list[str]:
     return [
         *lines,
         *energy_notes(report),
-        *_of_links(report),
+        *pass_remarks(report.device, [report.layout]),
         *map(confession, weak(report.decode.bounds)),
         *([confession(power)] if power.weak else []),
     ]
@@ -131,11 +132,6 @@ def _split_record(report: CostReport) -> Record:
         found[f"link_joules_per_token_{way}"] = split.links_j
         found[f"other_joules_per_token_{way}"] = split.rest_j
     return found
-
-
-def _of_links(report: CostReport) -> list[str]:
-    batch = report.decode.tokens.batch
-    return [*report.layout.uneven(batch), *pass_remarks(report.device, [report.layout])]
 
 
 def _title(report: CostReport) -> str:

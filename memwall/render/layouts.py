@@ -5,7 +5,7 @@ from __future__ import annotations
 from memwall.render.data import Record
 from memwall.render.page import Section, numbers
 from memwall.reports.evidence import confession
-from memwall.reports.link_notes import pass_remarks
+from memwall.reports.link_notes import engine_remark, pass_remarks
 from memwall.reports.step import StepReport
 from memwall.units import format_bytes, format_seconds, significant
 
@@ -111,7 +111,7 @@ def layout_notes(report: StepReport) -> list[str]:
         )
     if any(each.group.nodes > 1 for each in spread.exchanges):
         notes.append("some exchanges leave the node, through its network cards")
-    return [*notes, *pass_remarks(report.device, [layout])]
+    return [*notes, *engine_remark([layout]), *pass_remarks(report.device, [layout])]
 
 
 def _host_notes(report: StepReport) -> list[str]:

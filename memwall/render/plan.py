@@ -11,7 +11,7 @@ from memwall.render.page import Page, Section, Table, numbers
 from memwall.reports.evidence import confession
 from memwall.reports.expected import BASIS
 from memwall.reports.lengths import too_long
-from memwall.reports.link_notes import pass_remarks
+from memwall.reports.link_notes import engine_remark, pass_remarks
 from memwall.reports.plan import Candidate, PlanReport
 from memwall.units import MEGA, format_bytes, format_seconds, significant
 
@@ -100,6 +100,7 @@ def _definitions(report: PlanReport) -> list[str]:
         "TPOT: time between two tokens of a user while the whole batch decodes, at the full context",
         "tokens/s = batch / TPOT, generated, of all users; a user has 1 / TPOT; every layout uses all GPUs",
         "fits: weights, the batch's cache at the full context, the activation estimate, on the fullest GPU",
+        *engine_remark(each.layout for each in report.candidates),
         *too_long(report.model, report.targets.context),
     ]
 

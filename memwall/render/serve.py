@@ -10,7 +10,7 @@ from memwall.render.data import Record
 from memwall.render.fits import none_fits, sentence, verdict
 from memwall.render.page import Page, Section, Table, numbers
 from memwall.reports.lengths import too_long
-from memwall.reports.link_notes import pass_remarks
+from memwall.reports.link_notes import engine_remark, pass_remarks
 from memwall.reports.serve import CHUNK, START_S, ServeReport
 from memwall.units import format_bytes, format_seconds, significant
 
@@ -61,7 +61,7 @@ def page(report: ServeReport) -> Page:
     return [
         *verdict(report.missing_bytes, report.instead),
         Section(heading, Table(_facts(report))),
-        *notes_section([*shared_notes(report), *_of_links(report)]),
+        *notes_section([*shared_notes(report), *pass_remarks(report.device, [report.layout])]),
     ]
 
 
@@ -92,6 +92,8 @@ def shared_notes(report: ServeReport) -> list[str]:
         f"first of {demand.rounds} rounds, when all come at once, as a mean over all",
         f"prompts are read together up to {CHUNK} tokens a pass; nothing of them is cached from before",
         "tokens/s: generated, of all users, over whole requests; of a user 1 / TPOT",
+        *engine_remark([report.layout]),
+        *report.layout.uneven(demand.users),
         *too_long(report.model, demand.isl + demand.osl),
     ]
 
@@ -99,12 +101,7 @@ def shared_notes(report: ServeReport) -> list[str]:
 def own_notes(report: ServeReport) -> list[str]:
     """What holds on one device."""
     fit = [] if report.fits else [sentence(report.missing_bytes, report.instead)]
-    return [*fit, *_of_links(report)]
-
-
-def _of_links(report: ServeReport) -> list[str]:
-    batch = report.demand.users
-    return [*report.layout.uneven(batch), *pass_remarks(report.device, [report.layout])]
+    return [*fit, *pass_remarks(report.device, [report.layout])]
 
 
 def _title(report: ServeReport) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 from memwall.collectives import constants_of
 from memwall.hardware import Device
@@ -27,16 +27,19 @@ def link_remarks(links: Iterable[Link]) -> list[str]:
     return list(dict.fromkeys(found))
 
 
-def pass_remarks(device: Device, layouts: Sequence[Layout]) -> list[str]:
-    """What holds of passes under these layouts: whose all-reduces their times have, and their links."""
-    summing = [each for each in layouts if each.tp > 1 and not each.sequence_parallel]
-    library = dict.fromkeys(link.library for link in _links(device, summing) if link.vendor)
-    engine = [
+def engine_remark(layouts: Iterable[Layout]) -> list[str]:
+    """Whose all-reduces the times of passes under these layouts have; nothing if they do none."""
+    if not any(each.tp > 1 and not each.sequence_parallel for each in layouts):
+        return []
+    return [
         "all-reduces as inference engines do them: up to a few MB, in one fabric, by a kernel of their own "
-        f"(one shot, two shots), else by {name}; memwall collective has both"
-        for name in library
+        "(one shot, two shots), else by the maker's library (NCCL, RCCL); memwall collective has both"
     ]
-    return [*engine, *link_remarks(_links(device, layouts))]
+
+
+def pass_remarks(device: Device, layouts: Iterable[Layout]) -> list[str]:
+    """What holds of the links that passes under these layouts talk over."""
+    return link_remarks(_links(device, layouts))
 
 
 def _links(device: Device, layouts: Iterable[Layout]) -> list[Link]:
