@@ -66,7 +66,7 @@ def exchange_section(report: StepReport) -> list[Section]:
         return []
     rows = [
         (
-            f"{each.name} ({each.what.op}, {each.what.gpus})",
+            f"{each.name.removesuffix(f'.{each.what.op}')}: {each.what.op}, {each.what.gpus}",
             str(each.repeats),
             format_bytes(each.what.bytes),
             format_seconds(each.repeats * each.bound_time_s),

@@ -7,7 +7,7 @@
     bound        the largest of matrix time, optimizer's bytes and links, and the wait of a pipeline's stages
 
 The bytes of activations in the backward pass are not counted, nor its vector work: so the bound holds, and a
-real step takes longer. There is no estimate: nothing measured stands behind one.
+real step takes longer. The estimate is that of memwall.reports.train_estimate.
 
 Source: Narayanan et al. 2021, arXiv:2104.04473 (FLOPs, bubble); Dao 2023, arXiv:2307.08691 (backward).
 """
@@ -34,10 +34,8 @@ from memwall.parallel.training import training_exchanges
 from memwall.reports.case import Formats
 from memwall.reports.step_layout import busiest_link
 from memwall.reports.step_setting import setting_of
+from memwall.reports.train_estimate import BACKWARD_ATTENTION, TrainEstimate, train_estimate
 from memwall.reports.training import training_memory
-
-BACKWARD_ATTENTION = 2.5
-"""Products of flash attention's backward over those of its forward: 5 / 2."""
 
 
 class TrainStepReport(NamedTuple):
@@ -58,6 +56,8 @@ class TrainStepReport(NamedTuple):
     fits: bool | None
     usable_bytes: int | None
     defaults: tuple[str, ...]
+    estimate: TrainEstimate | None = None
+    """Of good kernels, one after the other; None where a link is unknown."""
 
     @property
     def model(self) -> Model:
@@ -101,8 +101,11 @@ class TrainStepReport(NamedTuple):
     @property
     def mfu(self) -> float:
         """Model FLOPs / peak, over the bound time."""
-        peak = self.device.peak("bf16").rate.value
-        return self.model_flops / peak / self.bound_time_s
+        return self.mfu_in(self.bound_time_s)
+
+    def mfu_in(self, time_s: float) -> float:
+        """Model FLOPs / peak, over such a time."""
+        return self.model_flops / self.device.peak("bf16").rate.value / time_s
 
     @property
     def communication_bound_time_s(self) -> float:
@@ -155,7 +158,12 @@ def train_step(
     useful = count * sum(3 * each.repeats * each.kernel.matrix_flops for each in launches) / setup.pipeline
     terms = _terms(device, executed, memory.needs, passed)
     given = (setup, memory.needs, device, layout, count, round(executed), round(useful), terms, passed)
-    return TrainStepReport(*given, memory.fits, memory.usable_bytes, memory.defaults)
+    busy = (count + setup.pipeline - 1) / setup.pipeline
+    optimizer = next(term for term in terms if term.limit == "hbm")
+    expected = train_estimate(
+        kernels(shard(setup.model, layout), setting), run, device, passed, optimizer, busy
+    )
+    return TrainStepReport(*given, memory.fits, memory.usable_bytes, memory.defaults, expected)
 
 
 def _whole(degree: object) -> int:
@@ -176,8 +184,7 @@ def _setting(setup: Setup, layout: Layout, device: Device) -> Setting:
 
 def _forward(setup: Setup, layout: Layout, setting: Setting) -> list[Launch]:
     """The kernels of a forward pass; every token has a loss, so the head multiplies all of them."""
-    part = shard(setup.model, layout)
-    launches = list(kernels(part, setting))
+    launches = list(kernels(shard(setup.model, layout), setting))
     rows = setting.rows // setting.tokens.batch  # of each sequence the head of a prefill has one
     return [_every_token(launch, rows) if launch.kind == "head" else launch for launch in launches]
 
