@@ -94,14 +94,13 @@ def exchange_section(report: StepReport) -> list[Section]:
     return [Section("Over the links", table._replace(right=table.right - {5}))]
 
 
-def layout_notes(report: StepReport) -> list[str]:
-    """What its reader should know of a layout."""
+def layout_shared_notes(report: StepReport) -> list[str]:
+    """What its reader should know of a layout, on whichever device."""
     spread = report.spread
     layout = spread.layout
-    notes = _host_notes(report)
     if layout.gpus == 1:
-        return notes
-    notes += [f"FLOPs, traffic and memory are one GPU's; tokens/s of all {layout.gpus}"]
+        return []
+    notes = [f"FLOPs, traffic and memory are one GPU's; tokens/s of all {layout.gpus}"]
     notes += layout.uneven(spread.batch)
     if layout.pp > 1:
         notes.append("kernels are those of one microbatch on its way through all stages")
@@ -109,9 +108,15 @@ def layout_notes(report: StepReport) -> list[str]:
         notes.append(
             f"routing: the busiest GPU's experts have {layout.imbalance:g} times the mean of the tokens"
         )
-    if any(each.group.nodes > 1 for each in spread.exchanges):
+    return [*notes, *engine_remark([layout])]
+
+
+def layout_own_notes(report: StepReport) -> list[str]:
+    """What its reader should know of it on this device: the host, and the links."""
+    notes = _host_notes(report)
+    if any(each.group.nodes > 1 for each in report.spread.exchanges):
         notes.append("some exchanges leave the node, through its network cards")
-    return [*notes, *engine_remark([layout]), *pass_remarks(report.device, [layout])]
+    return [*notes, *pass_remarks(report.device, [report.spread.layout])]
 
 
 def _host_notes(report: StepReport) -> list[str]:

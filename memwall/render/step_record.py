@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from memwall.render.bounds import LIMITS, estimate_record, evidence_record, step_record
 from memwall.render.data import Record
-from memwall.render.layouts import layout_notes, layout_record
+from memwall.render.layouts import layout_own_notes, layout_record, layout_shared_notes
 from memwall.reports.evidence import confession, remarks
 from memwall.reports.lengths import too_long
 from memwall.reports.step import Line, StepReport, whole_bytes
@@ -120,6 +120,7 @@ def shared_notes(report: StepReport) -> list[str]:
         )
     if model.towers:
         notes.append("text alone: the towers for images and sound do not run")
+    notes += layout_shared_notes(report)
     generated = 0 if report.source and report.phase == "prefill" else report.tokens.seq_kv
     notes += too_long(model, generated, report.source)
     notes += [confession(model.doubt)] if model.doubt else []
@@ -132,7 +133,7 @@ def own_notes(report: StepReport) -> list[str]:
     too_large = warning(report)
     if too_large:
         notes.append(too_large)
-    notes += layout_notes(report)
+    notes += layout_own_notes(report)
     if report.setting.absorbed:
         notes.append(
             "latent attention absorbed: on this device faster than making K and V of the whole cache"
