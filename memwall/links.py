@@ -79,10 +79,15 @@ def link_between(device: Device, gpus: int) -> Link:
         link = link_of(device, kind)
         if link and (link.reach is None or gpus <= link.reach):
             return _meshed(link, device, gpus)
-    raise NotPublished(
-        f"{device.title}: no link to others of its kind is in its file",
-        "Give one: --set links.pcie.gb_per_s_per_direction=31.5",
-    )
+    raise NotPublished(f"{device.title}: no link to others of its kind is in its file", how_to_give(device))
+
+
+def how_to_give(device: Device, kind: str = "pcie") -> str:
+    """What to type to give a device the link that its file lacks."""
+    if kind in device.group("links"):
+        return f"Give one: --set links.{kind}.{_RATE}=31.5"
+    own = f"memwall gpu show {device.name} --yaml > mine.yaml, and --gpu mine.yaml"
+    return f"Add links.{kind}.{_RATE} to its file: {own}"
 
 
 def link_of(device: Device, kind: str) -> Link | None:

@@ -64,6 +64,12 @@ def test_what_is_not_published_is_left_out_and_said(capsys: pytest.CaptureFixtur
     assert any("3.9 pJ/bit of HBM3e" in note and "Samsung" in note for note in document["notes"])
 
 
+def test_watts_below_the_memorys_leave_no_rest() -> None:
+    split = priced(watts=1).energy_out
+    assert split.memory_j
+    assert split.rest_j is None
+
+
 def test_every_energy_has_a_source_with_its_address() -> None:
     data = yamlfile.parse(shipped_text(FILE), FILE)
     for entry in [*data["memory"], *data["links"]]:

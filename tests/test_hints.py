@@ -91,6 +91,32 @@ def test_bytes_are_taken_with_their_unit(typed: str, size: int, capsys: pytest.C
     assert json.loads(capsys.readouterr().out)["traffic_bytes"] == size
 
 
+def test_a_gpu_without_16_bits_is_not_told_to_try_what_it_refuses(capsys: pytest.CaptureFixture[str]) -> None:
+    for dtype in ([], ["--dtype", "fp32"]):
+        assert run(["step", "--model", "llama3-8b", "--gpu", "m1", "--context", "4096", *dtype]) == 4
+        error = capsys.readouterr().err
+        assert "16 bits" in error
+        assert "--dtype" not in error
+
+
+def test_a_missing_link_is_given_in_the_gpus_own_file(capsys: pytest.CaptureFixture[str]) -> None:
+    words = "collective all_reduce --bytes 1MiB --gpus 2 --gpu"
+    assert run([*words.split(), "m1"]) == 4
+    assert "memwall gpu show m1 --yaml" in capsys.readouterr().err
+
+
+def test_the_busiest_gpu_has_at_most_all_tokens(capsys: pytest.CaptureFixture[str]) -> None:
+    words = "step --model mixtral-8x7b --gpu h100 --dp 8 --ep 8 --batch 8 --context 4096 --imbalance"
+    assert run([*words.split(), "9"]) == 2
+    assert "Try --imbalance 8" in capsys.readouterr().err
+    assert run([*words.split(), "8"]) == 0
+
+
+def test_very_many_replicas_are_answered(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["step", "--model", "llama3-8b", "--gpu", "h100", "--dp", "1000000", "--context", "4096"]) == 0
+    assert "a batch of 1 over 1000000 replicas" in capsys.readouterr().out
+
+
 def test_a_time_without_a_unit_is_asked_for_it(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["plan", "--model", "llama3-8b", "--context", "4096", "--tpot", "30"]) == 2
     assert "--tpot 30 has no unit. Try --tpot 30ms" in capsys.readouterr().err

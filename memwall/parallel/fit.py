@@ -8,6 +8,9 @@ from memwall.models.model import Model
 from memwall.nodes import Node
 from memwall.parallel.layout import Layout, faults, layout_layers, splitting
 
+OF_A_SERVER = 8
+"""GPUs that a tp group has at most where no node of the catalogue says."""
+
 
 def nearest(
     model: Model, layout: Layout, node: Node | None, holds: Callable[[Layout], bool]
@@ -20,7 +23,7 @@ def nearest(
         node: what it stands on; tp stays within.
         holds: whether a layout does.
     """
-    tps = [tp for tp in splitting(model, node) if tp > layout.tp]
+    tps = [tp for tp in splitting(model, node) if tp > layout.tp and (node or tp <= OF_A_SERVER)]
     wider = (layout._replace(tp=tp) for tp in tps)
     deeper = (layout._replace(tp=tp, pp=pp) for tp in (layout.tp, *tps[-1:]) for pp in _stages(layout, model))
     found = (_first(kind, model, node, holds) for kind in (wider, deeper))

@@ -12,12 +12,12 @@ from memwall.units import significant, to_si
 def energy_text(split: Split) -> str:
     """0.45 J a token: memory 0.05 J, links 0.001 J, the rest 0.4 J."""
     text = f"{significant(split.total_j)} J a token"
-    if split.memory_j is None or split.rest_j is None:
+    if split.memory_j is None:
         return text
+    memory = f"memory {significant(split.memory_j, 3)} J"
     links = f", links {significant(split.links_j, 3)} J" if split.links_j else ""
-    return (
-        f"{text}: memory {significant(split.memory_j, 3)} J{links}, the rest {significant(split.rest_j, 3)} J"
-    )
+    rest = "more than that" if split.rest_j is None else f"the rest {significant(split.rest_j, 3)} J"
+    return f"{text}: {memory}{links}, {rest}"
 
 
 def energy_notes(report: CostReport) -> list[str]:

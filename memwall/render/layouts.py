@@ -54,8 +54,10 @@ def layout_facts(report: StepReport) -> list[tuple[str, ...]]:
         return []
     waits = report.spread.bubble
     parts = layout.microbatches(report.spread.batch)
-    bubble = f", {parts} microbatches, a stage waits {significant(100 * waits, 3)} % of the time"
-    each = f"{report.setting.tokens.batch} sequences on each in a pass"
+    several = "es" if parts > 1 else ""
+    bubble = f", {parts} microbatch{several}, a stage waits {significant(100 * waits, 3)} % of the time"
+    batch = report.setting.tokens.batch
+    each = f"{batch} sequence{'s' if batch > 1 else ''} on each in a pass"
     return [("layout", f"{layout.gpus} GPUs: {layout.text}", each + (bubble if layout.pp > 1 else ""))]
 
 

@@ -14,8 +14,9 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from memwall.constant import Constant
-from memwall.errors import NotPublished, UsageError
+from memwall.errors import NotAvailable, NotPublished, UsageError
 from memwall.hardware import Device
+from memwall.models.load import load as load_model
 from memwall.models.model import Model
 from memwall.parallel.fit import instead
 from memwall.parallel.layout import Layout
@@ -182,7 +183,13 @@ def cost(
     """
     _check(price, utilisation, requests_per_s, output_tokens)
     formats: Mapping[str, Any] = {key: value for key, value in options.items() if value is not None}
-    decode = step(model, gpu=gpu, phase="decode", context=context, batch=batch, defaults=defaults, **formats)
+    loaded = load_model(model) if isinstance(model, str) else model
+    if not loaded.decodes:
+        raise NotAvailable(
+            f"{loaded.title} is an encoder: it generates no tokens to price",
+            f"For its time: memwall step --model {loaded.name} --phase prefill --seq 512",
+        )
+    decode = step(loaded, gpu=gpu, phase="decode", context=context, batch=batch, defaults=defaults, **formats)
     replicas = decode.spread.layout.dp
     given = {**formats, "phase": "prefill", "seq": prompt or context, "batch": replicas}
     prefill = step(decode.model, gpu=decode.device, **given)

@@ -34,8 +34,9 @@ class Split(NamedTuple):
 
     @property
     def rest_j(self) -> float | None:
-        """What neither memory nor links take; None unless the memory's part is known."""
-        return None if self.memory_j is None else self.total_j - self.memory_j - (self.links_j or 0)
+        """What neither memory nor links take; None if the memory's part is unknown, or they take more."""
+        rest = None if self.memory_j is None else self.total_j - self.memory_j - (self.links_j or 0)
+        return None if rest is None or rest < 0 else rest
 
 
 def split(report: StepReport, total_j: float, tokens: int) -> Split:

@@ -39,7 +39,13 @@ def engine_remark(layouts: Iterable[Layout]) -> list[str]:
 
 def pass_remarks(device: Device, layouts: Iterable[Layout]) -> list[str]:
     """What holds of the links that passes under these layouts talk over."""
-    return link_remarks(_links(device, layouts))
+    spread = [each for each in layouts if each.gpus > 1]
+    alone = [
+        f"no node with a {device.name} is in the catalogue: all GPUs are taken to stand in one"
+        for _ in spread[:1]
+        if node_of(device) is None
+    ]
+    return [*alone, *link_remarks(_links(device, spread))]
 
 
 def _links(device: Device, layouts: Iterable[Layout]) -> list[Link]:

@@ -20,7 +20,7 @@ from memwall.reports.steps import Step, faster, narrower
 from memwall.units import format_bytes, significant
 
 MOST = 16_384
-"""Sequences up to which a batch is looked for that is no longer memory-bound."""
+"""Sequences of a replica up to which a batch is looked for that is no longer memory-bound."""
 
 
 def next_steps(report: StepReport) -> tuple[Step, ...]:
@@ -104,7 +104,7 @@ def _batch(report: StepReport) -> Iterator[Step]:
     if report.phase != "decode" or report.whole.limited_by != "hbm":
         return
     sized = partial(_again, report)
-    most = sized(batch=max(MOST, report.tokens.batch))
+    most = sized(batch=max(MOST * report.spread.layout.dp, report.tokens.batch))
     if most.whole.limited_by == "hbm":
         twice = sized(batch=2 * most.tokens.batch)
         rate = most.tokens.batch / (twice.whole.time_s - most.whole.time_s)
