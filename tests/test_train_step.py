@@ -119,6 +119,8 @@ RUNS = [
     {"model": "llama3-70b", "gpu": "b200", "gpus": 64, "tp": 8, "pp": 4, "microbatches": 16},
     {"model": "mixtral-8x7b", "gpu": "h100", "gpus": 64, "tp": 8, "ep": 8, "zero": 1},
     {"model": "gpt2", "gpu": "a100", "gpus": 1, "seq": 1024, "attention": "standard"},
+    {"model": "bert-base", "gpu": "h100", "seq": 512},
+    {"model": "llama3-8b", "gpu": "v100", "gpus": 8, "zero": 3, "seq": 1024},
     {"model": "llama3-8b", "gpu": "l40s", "gpus": 8, "zero": 2, "checkpointing": "full"},
 ]
 
@@ -162,3 +164,34 @@ def test_the_estimate_says_that_nothing_measured_stands_behind_it(
     assert document["bound_time_s"] < document["estimate_time_s"] <= document["estimate_in_turn_time_s"]
     assert document["estimate_basis"] == "architecture default"
     assert any("no measured training step stands behind it" in note for note in document["notes"])
+
+
+def test_an_encoders_head_has_all_tokens_once() -> None:
+    """6 N T of BERT base without its tables: 12 layers of 12 x 768^2 and the head's 30522 x 768, 512 tokens;
+    scores and values are 12 x 3 x 4 x 512^2 x 768 more."""
+    report = train_step("bert-base", gpu="h100", seq=512)
+    products = 6 * (12 * 12 * 768**2 + 30522 * 768) * 512
+    attention = 12 * 3 * 4 * 512**2 * 768
+    assert report.model_flops == pytest.approx(products + attention, rel=0.01)
+
+
+def test_without_bf16_it_is_fp16(capsys: pytest.CaptureFixture[str]) -> None:
+    assert (
+        run(
+            [
+                "train-step",
+                "--model",
+                "llama3-8b",
+                "--gpu",
+                "v100",
+                "--gpus",
+                "8",
+                "--zero",
+                "3",
+                "--seq",
+                "1024",
+            ]
+        )
+        == 0
+    )
+    assert "fp16 stands in" in capsys.readouterr().out

@@ -10,7 +10,7 @@ from memwall.render.data import Record
 from memwall.render.page import Page, Section, Table, numbers
 from memwall.reports.lengths import too_long
 from memwall.reports.link_notes import link_remarks
-from memwall.reports.train_step import TrainStepReport
+from memwall.reports.train_step import TrainStepReport, half_of
 from memwall.units import format_bytes, format_flops, format_seconds, significant
 
 Row = TrainStepReport | Refusal
@@ -94,7 +94,11 @@ def notes(report: TrainStepReport) -> list[str]:
 
 
 def _doubts(report: TrainStepReport) -> list[str]:
-    return link_remarks(link for each in report.exchanges for _, link in each.group.stages(each.what))
+    half = half_of(report.device)
+    stands_in = ["no bf16 unit: fp16 stands in for it, and needs its loss scaled"] if half == "fp16" else []
+    return stands_in + link_remarks(
+        link for each in report.exchanges for _, link in each.group.stages(each.what)
+    )
 
 
 def _definitions(report: TrainStepReport) -> list[str]:

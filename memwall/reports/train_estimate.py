@@ -112,5 +112,6 @@ def _products(launch: Launch, run: Run) -> list[Kernel]:
     """c[m,n] = a[m,k] b[n,k]^T, then a's gradient and b's; the head too has all tokens."""
     a, c = launch.kernel.reads[0], launch.kernel.writes[0]
     m, k, n = run.tokens if launch.kind == "head" else a.shape[0], a.shape[-1], c.shape[-1]
-    formats = precision("bf16", None, None, None)
+    half = launch.kernel.compute
+    formats = precision(half, None, None, None)
     return [gemm(*shape, precision=formats).kernels[0] for shape in ((m, n, k), (m, k, n), (n, k, m))]

@@ -105,7 +105,7 @@ class TrainStepReport(NamedTuple):
 
     def mfu_in(self, time_s: float) -> float:
         """Model FLOPs / peak, over such a time."""
-        return self.model_flops / self.device.peak("bf16").rate.value / time_s
+        return self.model_flops / self.device.peak(half_of(self.device)).rate.value / time_s
 
     @property
     def communication_bound_time_s(self) -> float:
@@ -166,14 +166,19 @@ def train_step(
     return TrainStepReport(*given, memory.fits, memory.usable_bytes, memory.defaults, expected)
 
 
+def half_of(device: Device) -> str:
+    """What it trains in: bf16, or fp16 where it has no unit for that."""
+    return "fp16" if "bf16" not in device.dtypes() and "fp16" in device.dtypes() else "bf16"
+
+
 def _whole(degree: object) -> int:
     return degree if isinstance(degree, int) else 1
 
 
 def _setting(setup: Setup, layout: Layout, device: Device) -> Setting:
-    """One GPU's forward pass over a micro-batch, in bf16."""
-    tokens = Tokens(setup.run.batch, setup.run.seq, setup.run.seq)
-    plain = setting_of(device, Formats.named("bf16"), storage_of(setup.model, "bf16"), tokens, "prefill")
+    """One GPU's forward pass over a micro-batch, in 16 bits."""
+    half, tokens = half_of(device), Tokens(setup.run.batch, setup.run.seq, setup.run.seq)
+    plain = setting_of(device, Formats.named(half), storage_of(setup.model, half), tokens, "prefill")
     return plain._replace(
         spread=layout.tp if layout.sequence_parallel else 1,
         expert_gpus=layout.ep,
@@ -184,14 +189,15 @@ def _setting(setup: Setup, layout: Layout, device: Device) -> Setting:
 
 def _forward(setup: Setup, layout: Layout, setting: Setting) -> list[Launch]:
     """The kernels of a forward pass; every token has a loss, so the head multiplies all of them."""
-    launches = list(kernels(shard(setup.model, layout), setting))
-    rows = setting.rows // setting.tokens.batch  # of each sequence the head of a prefill has one
-    return [_every_token(launch, rows) if launch.kind == "head" else launch for launch in launches]
+    launches = kernels(shard(setup.model, layout), setting)
+    return [_every_token(launch, setting.rows) if launch.kind == "head" else launch for launch in launches]
 
 
 def _every_token(head: Launch, rows: int) -> Launch:
+    """The head of a prefill has one row of each sequence, that of an encoder has them all already."""
     kernel = head.kernel
-    return head._replace(kernel=kernel._replace(matrix_flops=rows * kernel.matrix_flops))
+    times = rows // kernel.reads[0].shape[0]
+    return head._replace(kernel=kernel._replace(matrix_flops=times * kernel.matrix_flops))
 
 
 def _flops(launch: Launch, setup: Setup) -> float:
@@ -203,7 +209,7 @@ def _flops(launch: Launch, setup: Setup) -> float:
 
 
 def _terms(device: Device, executed: float, needs: Needs, passed: tuple[Exchange, ...]) -> tuple[Term, ...]:
-    peak, bandwidth = device.peak("bf16"), device.bandwidth
+    peak, bandwidth = device.peak(half_of(device)), device.bandwidth
     terms = [
         Term(peak.engine, executed, peak.rate.value, (peak.rate,)),
         Term("hbm", 2 * needs.optimizer + needs.parameters + needs.gradients, bandwidth.value, (bandwidth,)),
