@@ -63,6 +63,13 @@ OPTIONS = [
 ]
 
 
+def test_plots_take_counts_as_other_commands_do(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    words = ["plot", "memory", "--model", "llama3-8b", "-o", str(tmp_path / "x.svg"), "--tp"]
+    assert run([*words, "0"]) == 2
+    assert "Try --tp 8" in capsys.readouterr().err
+    assert run([*words, "2^1"]) == 0
+
+
 @pytest.mark.parametrize(("name", "option"), OPTIONS, ids=lambda each: getattr(each, "name", each))
 @pytest.mark.parametrize("typed", ["x", "0", "-1", "nan", "1e99", "7%"])
 def test_a_value_that_is_refused_names_one_that_the_option_takes(

@@ -73,7 +73,7 @@ def exchange_section(report: StepReport) -> list[Section]:
             format_bytes(each.what.bytes),
             format_seconds(each.repeats * each.bound_time_s),
             "-" if each.estimate_time_s is None else format_seconds(each.repeats * each.estimate_time_s),
-            f"{each.by}, {each.algorithm}",
+            "-" if each.estimate_time_s is None else f"{each.by}, {each.algorithm}",
         )
         for each in spread.exchanges
     ]

@@ -13,13 +13,13 @@ from memwall.parallel.layout import Layout
 from memwall.reports.evidence import confession
 
 
-def link_remarks(links: Iterable[Link]) -> list[str]:
+def link_remarks(links: Iterable[Link], unknown: str = "no estimate") -> list[str]:
     """What holds of estimates over these links, each remark once: weak rates, and constants' own notes."""
     found: list[str] = []
     for link in dict.fromkeys(links):
         known = constants_of(link)
         if known is None:
-            found.append(f"no estimate: nothing measured is known of {link.title}")
+            found.append(f"{unknown}: nothing measured is known of {link.title}")
         elif known.note:
             found.append(f"{link.title}: {known.note}")
         doubts = [link.rate, *(known.basis if known else ())]
@@ -45,7 +45,7 @@ def pass_remarks(device: Device, layouts: Iterable[Layout]) -> list[str]:
         for _ in spread[:1]
         if node_of(device) is None
     ]
-    return [*alone, *link_remarks(_links(device, spread))]
+    return [*alone, *link_remarks(_links(device, spread), "the links' bound stands for an estimate")]
 
 
 def _links(device: Device, layouts: Iterable[Layout]) -> list[Link]:
