@@ -279,6 +279,11 @@ def test_whose_all_reduce_it_is_stands_with_it(capsys: pytest.CaptureFixture[str
         ("plan --model llama3-8b --gpu rtx-4090 --gpus 8 --context 4096", "servers differ"),
         ("step --model llama3-8b --gpu l40s --tp 8 --context 4096", "the one server that was measured"),
         ("step --model llama3-8b --gpu rtx-4090 --tp 2 --context 4096", "no node with a rtx-4090"),
+        (
+            "step --model llama3-8b --gpu b200 --tp 8 --context 4096",
+            "over NVLink 5: start and share are assumed",
+        ),
+        ("collective all_reduce --bytes 512KiB --gpu a100", "over NVLink 3: start and share are assumed"),
         ("node l40s-server", "the one server that was measured"),
         ("train-step --model llama3-8b --gpu h100 --gpus 16 --zero 1", "collectives.network, assumed"),
     ],

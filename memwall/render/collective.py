@@ -9,7 +9,7 @@ from memwall.render.bounds import compared_notes, notes_section
 from memwall.render.data import Record
 from memwall.render.page import Page, Section, Table, numbers, star
 from memwall.reports.collective import CollectiveReport
-from memwall.reports.link_notes import link_remarks
+from memwall.reports.link_notes import link_remarks, own_kernel_remark
 from memwall.units import format_bytes, format_bytes_per_s, format_seconds
 
 Row = CollectiveReport | Refusal
@@ -109,6 +109,7 @@ def _own(report: CollectiveReport) -> list[str]:
         return lines
     if report.what.op == "all_reduce" and report.group.link.switched:
         lines.append("bound: with the sums done in the switch each byte crosses a GPU's link once")
+    lines += own_kernel_remark(report.group.link) if report.engine else []
     return [*lines, *link_remarks(stage.link for stage in report.stages)]
 
 

@@ -37,15 +37,34 @@ def engine_remark(layouts: Iterable[Layout]) -> list[str]:
     ]
 
 
+def own_kernel_remark(link: Link) -> list[str]:
+    """That an engine's own all-reduce over such a link is an assumption; nothing where it was measured."""
+    if link.kind not in ("nvlink", "infinity_fabric") or (link.kind, link.generation) == MEASURED_OWN:
+        return []
+    return [
+        f"an engine's own all-reduce over {link.title}: start and share are assumed to be those of 8 H100"
+    ]
+
+
+MEASURED_OWN = ("nvlink", 4)
+"""Kind and generation of the link that engines' own all-reduces were measured over."""
+
+
 def pass_remarks(device: Device, layouts: Iterable[Layout]) -> list[str]:
     """What holds of the links that passes under these layouts talk over."""
     spread = [each for each in layouts if each.gpus > 1]
+    summing = [each for each in spread if each.tp > 1 and not each.sequence_parallel]
+    own = [remark for link in _links(device, summing) for remark in own_kernel_remark(link)]
     alone = [
         f"no node with a {device.name} is in the catalogue: all GPUs are taken to stand in one"
         for _ in spread[:1]
         if node_of(device) is None
     ]
-    return [*alone, *link_remarks(_links(device, spread), "the links' bound stands for an estimate")]
+    return [
+        *alone,
+        *dict.fromkeys(own),
+        *link_remarks(_links(device, spread), "the links' bound stands for an estimate"),
+    ]
 
 
 def _links(device: Device, layouts: Iterable[Layout]) -> list[Link]:
