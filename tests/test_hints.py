@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import cast
 
 import click
 import pytest
 
+import memwall
 from memwall.cli import cli, run
 from memwall.cli.amounts import Bytes, Number, Seconds
 from memwall.cli.options import Count, Fraction, Size
@@ -61,6 +63,12 @@ OPTIONS = [
     for option in cast(click.Command, cli.get_command(CTX, name)).params
     if isinstance(option, click.Option) and isinstance(option.type, NUMBERS)
 ]
+
+
+@pytest.mark.parametrize("ask", [memwall.capacity, memwall.quant])
+def test_no_gpus_at_all_are_refused_from_python_too(ask: Callable[..., object]) -> None:
+    with pytest.raises(UsageError, match="at least 1"):
+        ask("llama3-8b", gpu="h100", tp=0)
 
 
 def test_plots_take_counts_as_other_commands_do(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

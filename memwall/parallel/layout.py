@@ -29,6 +29,8 @@ from memwall.nodes import Node
 MOST_TP = 128
 """GPUs of a tp group up to which a nearest one is looked for, where no node says how many there are."""
 MOST_SHARED = 64
+EXAMPLES = {"tp": 8, "pp": 2, "ep": 8, "dp": 2}
+"""Degrees, as those who typed none that can be are shown them."""
 
 
 class Layout(NamedTuple):
@@ -124,6 +126,13 @@ def faults(
         node: what it stands on; None: nobody knows, and it may be of any size.
         stages: whether a hint may name --pp.
     """
+    wrong = next((name for name in EXAMPLES if getattr(layout, name) < 1), None)
+    if wrong:
+        yield UsageError(
+            f"--{wrong} is a number of GPUs, at least 1, not {getattr(layout, wrong)}",
+            f"Try --{wrong} {EXAMPLES[wrong]}",
+        )
+        return
     layers = layout_layers(model)
     if layout.pp > layers:
         yield UsageError(f"--pp {layout.pp}: {model.title} has {layers} layers", f"Try --pp {layers}")

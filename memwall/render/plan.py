@@ -39,6 +39,7 @@ def record(report: PlanReport) -> Record:
         "capacity_bytes": report.total_bytes,
         "price_per_gpu_hour": report.price_per_gpu_hour,
         "impossible": list(report.impossible),
+        "enough_gpus": report.enough_gpus,
         "layouts": [{**_candidate(each), **_cost(report, each)} for each in report.candidates],
         "defaults": list(report.defaults),
         "assumed": list(report.device.assumed),
@@ -88,6 +89,8 @@ def _doubts(report: PlanReport) -> list[str]:
     weak = report.device.bandwidth
     found = [confession(weak)] if weak.weak else []
     found += pass_remarks(report.device, [each.layout for each in report.candidates if each.meets])
+    if report.enough_gpus:
+        found.append(f"no layout of {report.gpus} GPUs holds it; some of --gpus {report.enough_gpus} do")
     return [*found, *(f"cannot be: {text}" for text in report.impossible)]
 
 

@@ -28,6 +28,8 @@ from memwall.units import format_bytes, format_seconds
 LARGEST_BATCH = 4096
 """Sequences of a replica beyond which no batch is tried: engines are not run with more."""
 HOUR_S = 3600
+TOO_LARGE = "does not fit"
+DOUBLINGS = 6
 
 
 class Targets(NamedTuple):
@@ -50,6 +52,11 @@ class Candidate(NamedTuple):
     needed_bytes: int = 0
     reason: str = ""
     """Why it fails; empty if it does not."""
+
+    @property
+    def fits(self) -> bool:
+        """Whether its smallest batch is within the memory."""
+        return not self.reason.startswith(TOO_LARGE)
 
     @property
     def meets(self) -> bool:
@@ -83,6 +90,8 @@ class PlanReport(NamedTuple):
     defaults: tuple[str, ...]
     impossible: tuple[str, ...] = ()
     """Why yet others cannot be: degrees that the model or the node does not have."""
+    enough_gpus: int | None = None
+    """GPUs, doubled, of which some layout holds it where none of so many does; None: no need, or none."""
     price_per_gpu_hour: float | None = None
     """As the user named it; None: no cost is asked for."""
 
@@ -152,7 +161,7 @@ def plan(
     evaluated = sum(search.evaluated for search in searches)
     return PlanReport(
         loaded, device, gpus, formats, targets, tuple(ranked), evaluated, passes.total_bytes, defaults,
-        impossible, price,
+        impossible, None if any(each.fits for each in found) else _enough(passes, gpus, targets), price,
     )  # fmt: skip
 
 
@@ -165,6 +174,18 @@ def layouts(model: Model, gpus: int) -> Iterator[Layout]:
             yield Layout(tp=tp, pp=pp, dp=dp)
             if mixture:
                 yield from (Layout(tp=tp, pp=pp, dp=dp, ep=ep) for ep in _divisors(tp * dp) if ep > 1)
+
+
+def _enough(passes: Passes, gpus: int, targets: Targets) -> int | None:
+    """The fewest GPUs, doubled, of which a layout holds one sequence a replica."""
+    model, device = passes.subject.model, passes.subject.device
+    for count in (gpus << doubling for doubling in range(1, DOUBLINGS + 1)):
+        possible, _ = _sorted_out(list(layouts(model, count)), model, device)
+        if any(
+            passes.needed_bytes(each, each.dp, targets.context) <= passes.total_bytes for each in possible
+        ):
+            return count
+    return None
 
 
 def _sorted_out(every: list[Layout], model: Model, device: Device) -> tuple[list[Layout], tuple[str, ...]]:
@@ -231,7 +252,7 @@ class Search:
     def _at(self, batch: int) -> Candidate:
         targets, needed = self.targets, self._needed(batch)
         if needed > self.total:
-            over = f"does not fit: {format_bytes(needed - self.total)} too much on a GPU"
+            over = f"{TOO_LARGE}: {format_bytes(needed - self.total)} too much on a GPU"
             return Candidate(self.layout, batch, needed_bytes=needed, reason=over)
         ttft_s = self.prefill_s
         here = Candidate(self.layout, batch, ttft_s, None, needed)

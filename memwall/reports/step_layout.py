@@ -66,9 +66,6 @@ class Spread(NamedTuple):
         return 1 if self.decoding else (m + p - 1) / p
 
 
-DEGREES = ("tp", "pp", "ep", "dp")
-
-
 def layout_of(model: Model, device: Device, asked: Mapping[str, Any]) -> Layout:
     """The layout that is asked for, on GPUs of that kind.
 
@@ -76,9 +73,6 @@ def layout_of(model: Model, device: Device, asked: Mapping[str, Any]) -> Layout:
         UsageError: the model cannot be laid out so.
     """
     layout = Layout(**{key: asked[key] for key in Layout._fields if key in asked})
-    wrong = next((name for name in DEGREES if getattr(layout, name) < 1), None)
-    if wrong:
-        raise UsageError(f"--{wrong} is a number of GPUs, at least 1", f"Try --{wrong} 8")
     if layout.imbalance < 1:
         raise UsageError(
             "--imbalance is the busiest GPU's tokens / the mean: at least 1", "Try --imbalance 1.2"
