@@ -13,6 +13,7 @@ from memwall.cli.options import (
     ATTENTION_DIMS,
     GPU,
     MODEL,
+    Count,
     Format,
     causal_option,
     gpu_option,
@@ -180,9 +181,9 @@ def plot_decode(
 @command.command("memory", epilog=MEMORY_EPILOG)
 @click.option("--model", type=MODEL, required=True, help="a model: memwall model list")
 @gpu_option
-@click.option("--batch", type=int, help="sequences at once")
-@click.option("--context", type=int, help="tokens of each sequence")
-@click.option("--tp", type=int, default=1, show_default=True, help="GPUs that share the model")
+@click.option("--batch", type=Count(8), help="sequences at once")
+@click.option("--context", type=Count(4096), help="tokens of each sequence")
+@click.option("--tp", type=Count(8), default=1, show_default=True, help="GPUs that share the model")
 @click.option("--weight-dtype", type=Format(), help="storage format of the linear layers")
 @click.option("--kv-dtype", type=Format(), help="storage format of the cache")
 @picture_options

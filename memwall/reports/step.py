@@ -117,7 +117,7 @@ def step(
         defaults = (*defaults, *source_default(source_tokens, source))
     formats, storage = formats_of(loaded, device, dtype, weight_dtype, kv_dtype)
     defaults = defaults if dtype else (*defaults, f"dtype {formats.dtype}")
-    layout = layout_of(loaded, asked)
+    layout = layout_of(loaded, device, asked)
     part = shard(loaded, layout)
     setting = setting_of(device, formats, storage, tokens, named)._replace(source=source, impl=impl)
     setting = part_of(setting, layout, tokens)._replace(eager=eager, merged=merged or not eager)
