@@ -15,25 +15,25 @@ from hypothesis import strategies as st
 import memwall
 from memwall.errors import UsageError
 from memwall.ops.registry import ops
-from memwall.render import capacity as capacity_view
 from memwall.render import roofline as roofline_view
 from memwall.render import step_record
-from memwall.sweeps import capacities
 from memwall.sweeps import grid as grids
 from memwall.sweeps.best import Best
 from memwall.sweeps.grid import Grid
-from memwall.sweeps.plan import LeftOut, Spec, Sweep, plan
+from memwall.sweeps.left_out import LeftOut
+from memwall.sweeps.plan import plan
+from memwall.sweeps.planned import Planned, Spec
 from memwall.sweeps.points import Points, evaluate, points
 from memwall.sweeps.ranges import parse_axis
 
 
-def sweep_of(what: str, ranges: dict[str, str], where: str | None = None, **words: Any) -> Sweep:
+def sweep_of(what: str, ranges: dict[str, str], where: str | None = None, **words: Any) -> Planned:
     settings = words.pop("settings", {})
     words = {"gpu": ("h100",), **words}
     return plan(Spec(what, words, ranges, settings, where))
 
 
-def records(sweep: Sweep, left_out: LeftOut | None = None) -> list[dict[str, Any]]:
+def records(sweep: Planned, left_out: LeftOut | None = None) -> list[dict[str, Any]]:
     found = [sweep.rows(number, left_out) for number in range(sweep.grid.count)]
     return [record for rows in found if rows for record in rows.records()]
 
@@ -78,8 +78,8 @@ def test_ranges_mean_what_people_type(text: str, values: list[int]) -> None:
         ("0:8:64", "is empty"),
         ("1:2:3:4", "number or a range"),
         ("1:", "number or a range"),
-        ("1:8:log10", "whole number"),
-        ("1:8:0", "whole number"),
+        ("1:64:log3", "the last part is a step or log2, not 'log3'"),
+        ("1:8:0", "a step or log2"),
         ("-4:8", "whole number"),
         ("0", "whole number"),
         ("a", "whole number"),
@@ -222,32 +222,6 @@ def test_passes_sweep_to_their_single_answers(
     for row in random.Random(model).sample(rows, 5):
         report = memwall.step(model, kv_dtype="fp8", **{name: row[name] for name in ranges}, **settings)
         same(row, step_record.record(report))
-
-
-def test_capacities_sweep_to_their_single_answers() -> None:
-    left_out = LeftOut()
-    ranges = {"batch": "1,7", "context": "1000,8192", "tp": "1,4"}
-    rows = records(sweep_of("capacity", ranges, model=("llama3-70b",), kv_dtype=("fp8",)), left_out)
-    assert (len(rows), left_out.points) == (8, 0)
-    for row in rows:
-        shape = {name: row[name] for name in ranges}
-        expected = capacity_view.record(memwall.capacity("llama3-70b", kv_dtype="fp8", **shape))
-        assert {name: row[name] for name in capacities.RESULTS} == {
-            name: expected[name] for name in capacities.RESULTS
-        }
-
-
-def test_a_capacity_that_is_refused_leaves_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
-    def odd(*args: Any, **given: Any) -> Any:
-        if given["batch"] % 2 == 0:
-            raise UsageError("even")
-        return memwall.capacity(*args, **given)
-
-    monkeypatch.setattr(capacities, "capacity", odd)
-    left_out = LeftOut()
-    sweep = sweep_of("capacity", {"batch": "1:5", "context": "1000,2000"}, model=("llama3-8b",))
-    assert [row["batch"] for row in records(sweep, left_out)] == [1, 1, 3, 3, 5, 5]
-    assert left_out.lines == ["4 points left out: even"]
 
 
 def test_a_condition_keeps_the_rows_that_meet_it() -> None:

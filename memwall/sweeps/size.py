@@ -9,7 +9,8 @@ from time import perf_counter
 from typing import NamedTuple
 
 from memwall.sweeps.files import opened
-from memwall.sweeps.plan import LeftOut, Sweep
+from memwall.sweeps.left_out import LeftOut
+from memwall.sweeps.planned import Planned
 
 
 class Size(NamedTuple):
@@ -21,7 +22,7 @@ class Size(NamedTuple):
     free_bytes: int
 
 
-def expected(sweep: Sweep, blocks: range, form: str | None, path: str | None) -> Size:
+def expected(sweep: Planned, blocks: range, form: str | None, path: str | None) -> Size:
     """What a run will take: every block as the first one, computed and written to memory.
 
     A block is under a tenth of a million points, so a sweep of one or a few is not measured.
