@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import memwall
+from memwall.cli import run
 from memwall.errors import UsageError
 from memwall.ops.registry import ops
 from memwall.render import roofline as roofline_view
@@ -25,6 +26,7 @@ from memwall.sweeps.plan import plan
 from memwall.sweeps.planned import Planned, Spec
 from memwall.sweeps.points import Points, evaluate, points
 from memwall.sweeps.ranges import parse_axis
+from memwall.sweeps.table import sweep
 
 
 def sweep_of(what: str, ranges: dict[str, str], where: str | None = None, **words: Any) -> Planned:
@@ -254,11 +256,35 @@ def test_a_condition_keeps_the_rows_that_meet_it() -> None:
         "m == 'x'",
         "[1]",
         "m in (1, 2)",
+        "m / 0 > 1",
+        "m % 0 == 1",
+        "bound < 1",
     ],
 )
 def test_no_condition_is_refused(where: str) -> None:
     with pytest.raises(UsageError, match="--where"):
         records(sweep_of("gemm", {"m": "1:8", "n": "8", "k": "8"}, where))
+
+
+def test_what_is_unknown_or_divided_by_zero_meets_no_condition() -> None:
+    """Nobody has measured every level's latency; what is not spilled divides nothing."""
+    table = sweep("hierarchy", gpu="h100")
+    unknown = [row["level"] for row in table.to_rows() if row["latency_s"] is None]
+    assert unknown
+    for where in ("latency_s > 0", "latency_s <= 0", "latency_s != 1", "1 / latency_s > 0"):
+        kept = {row["level"] for row in sweep("hierarchy", gpu="h100", where=where).to_rows()}
+        assert not kept & {*unknown}, where
+    none = sweep(
+        "occupancy", threads=64, registers=[32, 255], where="registers / spilled_bytes_per_thread > 0"
+    )
+    assert len(none) == 0
+
+
+def test_a_column_is_meant_by_its_heading(capsys: pytest.CaptureFixture[str]) -> None:
+    line = ["sweep", "--op", "gemm", "--m", "1:4", "--n", "8", "--k", "8"]
+    for wrong in (["--best", "bound"], ["--where", "bound > 1"], ["--best", "boundtime"]):
+        assert run([*line, *wrong]) == 2
+        assert "Did you mean bound_time_s? gpu, op, m" in capsys.readouterr().err
 
 
 def test_the_best_row_is_the_best_of_all(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -202,6 +202,10 @@ def test_shards_together_are_the_whole(tmp_path: Path) -> None:
         ([*COMMAND], 2, "more than 200 rows are too many for a page"),
         ([*COMMAND, "--where", "m >"], 2, "no condition"),
         ([*COMMAND, "--best", "regime"], 2, "no number"),
+        ([*COMMAND, "--best", "fits"], 2, "no column 'fits'"),
+        ([*COMMAND, "--top", "3"], 2, "--top says how many of the best rows"),
+        ([*COMMAND, "--dtype", "bf16,fp9"], 2, "unknown dtype"),
+        ([*COMMAND, "--library", "nobody"], 2, "unknown library"),
     ],
 )
 def test_what_cannot_be_meant_is_said(

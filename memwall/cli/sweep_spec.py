@@ -12,17 +12,12 @@ from memwall.cli.sweep_options import NEVER, Many, of_command
 from memwall.errors import UsageError, shown
 from memwall.reports.case import DEFAULT_DTYPE
 from memwall.sweeps.kinds import KINDS
+from memwall.sweeps.planned import OF_PASSES
 
 if TYPE_CHECKING:
     from memwall.sweeps.planned import Planned, Spec
 
 OP = "op"
-ALONG = {
-    "step": ("batch", "context", "seq", "source_tokens"),
-    OP: None,
-}
-"""What goes as an array through the formulas; None: every whole number. Other sweeps ask point by point."""
-DEGREES = ("tp", "pp", "ep", "dp")
 
 
 def spec_of(ctx: click.Context, what: str, given: Mapping[str, Any]) -> Spec:
@@ -72,7 +67,7 @@ def spec_of(ctx: click.Context, what: str, given: Mapping[str, Any]) -> Spec:
 def _settings(what: str) -> frozenset[str]:
     """Flags of the swept command, and of the sweep that change its rows."""
     own = of_command("roofline" if what == OP else what).params
-    return frozenset([*(str(param.name) for param in own), "estimate"])
+    return frozenset([*(str(param.name) for param in own), "estimate"]) - NEVER
 
 
 def _defaults(what: str) -> dict[str, Any]:
@@ -93,8 +88,7 @@ def _is_range(what: str, name: str, single: click.Parameter) -> bool:
     """Whether it is a dimension: whole numbers in a range of any length."""
     if not isinstance(single.type, Count):
         return False
-    along = ALONG.get(what)
-    return along is None or name in along
+    return what != "step" or name in OF_PASSES
 
 
 def _single(words: Mapping[str, Sequence[Any]]) -> list[str]:

@@ -28,7 +28,7 @@ BLOCK_POINTS = 8
 """Points a block: few, since one may take a second."""
 SAMPLED, SEARCHED = 8, 256
 """Points that say which columns there are, and how many are tried until one has an answer."""
-NUMBER, TEXT, ANSWER = "number", "text", "yes or no"
+COUNT, NUMBER, TEXT, ANSWER = "count", "number", "text", "yes or no"
 _UNITS = ("_s", "_bytes", "_flops", "_ops", "_per_token", "_per_request", "_per_year", "_per_gpu_hour")
 """Endings of a number's name, for one that no point of the sample has."""
 
@@ -126,7 +126,11 @@ class Reports(Planned):
         asked = [name for name, some in self.grid.words.items() if any(word is not None for word in some)]
         asked += [axis.name for axis in self.grid.axes]
         names = dict.fromkeys([*asked, *(name for record in _longest(records) for name in record)])
-        return tuple((name, _holds(name, [record.get(name) for record in records])) for name in names)
+        counts = dict.fromkeys((axis.name for axis in self.grid.axes), COUNT)
+        return tuple(
+            (name, counts.get(name) or _holds(name, [record.get(name) for record in records]))
+            for name in names
+        )
 
 
 @lru_cache(maxsize=64)
@@ -175,6 +179,8 @@ def _column(values: Sequence[Any], held: str) -> Column:
     if held == ANSWER:
         codes = [YES_OR_NO.index(value) if isinstance(value, bool) else 0 for value in values]
         return Coded(np.array(codes, np.int8), YES_OR_NO)
+    if held == COUNT:
+        return np.array(values, np.int64)
     if held == NUMBER:
         return np.array([v if isinstance(v, int | float) else np.nan for v in values], np.float64)
     cells = [None if value is None else str(value) for value in values]

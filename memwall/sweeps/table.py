@@ -16,14 +16,14 @@ from memwall.sweeps.best import Best
 from memwall.sweeps.kinds import KINDS
 from memwall.sweeps.left_out import LeftOut
 from memwall.sweeps.plan import plan
-from memwall.sweeps.planned import Spec
+from memwall.sweeps.planned import OF_PASSES, Spec
 from memwall.sweeps.points import Array
 from memwall.sweeps.ranges import parse_axis, spread
 from memwall.sweeps.rows import Coded, Rows, Word, joined
 from memwall.units import parse_count
 
 WORDS = ("gpu", "dtype", "weight_dtype", "kv_dtype", "out_dtype", "model", "impl", "phase", "library")
-LAYOUT = ("tp", "pp", "ep", "dp", "imbalance")
+LAYOUT = ("tp", "pp", "ep", "dp")
 SETTINGS = ("causal", "eager", "merged", "sequence_parallel", "changes", "estimate", "calibration")
 
 
@@ -99,8 +99,9 @@ def _spec(what: str, where: str | None, given: Mapping[str, Any]) -> Spec:
             words |= {key: tuple(_several(each)) for key, each in value.items() if len(_several(each)) > 1}
         elif name in SETTINGS or isinstance(value, bool):
             settings[name] = value
-        elif name in WORDS or name in LAYOUT or (report and not _counts(value)):
-            words[name] = tuple(_named(name, each) for each in _written(what if report else "", name, value))
+        elif name in WORDS or (report and not _counts(value)) or (what == "step" and name not in OF_PASSES):
+            each = _written(what if report else "", name, value)
+            words[name] = tuple(dict.fromkeys(_named(name, word) for word in each))
         else:
             ranges[name] = ",".join(map(str, _several(value)))
     return Spec(registry.find(what).name if of_ops else what, words, ranges, settings, where, report=report)
@@ -113,7 +114,7 @@ def _written(what: str, name: str, value: Any) -> Sequence[Any]:
     if not isinstance(value, str):
         return _several(value)
     texts = spread(value, name)
-    return [parse_count(text, name) for text in texts] if name in LAYOUT[:-1] else texts
+    return [parse_count(text, name) for text in texts] if name in LAYOUT else texts
 
 
 def _counts(value: Any) -> bool:

@@ -14,8 +14,8 @@ Words: TypeAlias = Mapping[str, Any]
 def changes_of(words: Words, settings: Mapping[str, Any]) -> dict[str, str]:
     """The what-ifs on the device: those of all points, and those of these points.
 
-    >>> changes_of({"gpu": "h100", "l2.capacity_mib": 96}, {"changes": {"board.power_w": "500"}})
-    {'board.power_w': '500', 'l2.capacity_mib': '96'}
+    >>> changes_of({"gpu": "h100", "l2.capacity_mib": 96}, {"changes": {"clocks.max_mhz": "1500"}})
+    {'clocks.max_mhz': '1500', 'l2.capacity_mib': '96'}
     """
     of_all: Mapping[str, str] = settings.get("changes") or {}
     return {**of_all, **{name: str(word) for name, word in words.items() if is_change(name)}}
