@@ -13,8 +13,9 @@ from memwall.errors import UsageError
 from memwall.sweeps.kinds import KINDS
 
 RANGES = """\b
-Ranges: 1:100 every whole number, 0:4096:64 steps of 64, 1:8192:log2 doublings; several by comma, as names
-are. --set memory.bandwidth_gb_per_s=2000:4000:500 sweeps a number of the GPU.
+Ranges: 1:100 every whole number, 0:4096:64 steps of 64, 1:8192:log2 doublings;
+several by comma, as names are. A number of the GPU is one too:
+--set memory.bandwidth_gb_per_s=2000:4000:500.
 Ctrl-C leaves out.partial.csv, which can be read, and --resume goes on from it.
 """
 EPILOG = f"""\b
@@ -67,7 +68,7 @@ class Sweep(click.Group):
         """The commands, without importing any."""
         from memwall.cli import COMMANDS
 
-        with formatter.section("Commands (asked point by point, but step)"):
+        with formatter.section("Or the report of a command, over ranges of its own options"):
             formatter.write_dl([(name, COMMANDS[name]) for name in self.list_commands(ctx)])
 
 

@@ -12,7 +12,7 @@ from memwall.cli.sweep_options import NEVER, Many, of_command
 from memwall.errors import UsageError, shown
 from memwall.reports.case import DEFAULT_DTYPE
 from memwall.sweeps.kinds import KINDS
-from memwall.sweeps.planned import OF_PASSES
+from memwall.sweeps.words import OF_PASSES
 
 if TYPE_CHECKING:
     from memwall.sweeps.planned import Planned, Spec

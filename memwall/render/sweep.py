@@ -17,6 +17,9 @@ from memwall.units import (
     significant,
 )
 
+MOST_NAMES = 5
+"""Columns of what was asked from which on they are not repeated in each part of a table."""
+
 
 def page(records: Sequence[Record], what: str, asked: Sequence[str], results: Sequence[str]) -> Page:
     """The rows for people.
@@ -42,6 +45,7 @@ def page(records: Sequence[Record], what: str, asked: Sequence[str], results: Se
         frozenset(
             place for place, name in enumerate(columns) if _numeric(record[name] for record in records)
         ),
+        len(varying) if 0 < len(varying) < MOST_NAMES else 1,
     )
     return [Section(f"{what}  {title}".rstrip(), table)]
 

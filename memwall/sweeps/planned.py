@@ -13,9 +13,6 @@ from memwall.sweeps.rows import Rows
 from memwall.sweeps.where import Condition
 from memwall.sweeps.words import Value
 
-OF_PASSES = ("batch", "context", "seq", "source_tokens")
-"""What of a pass goes as an array through the formulas; of operators it is every dimension."""
-
 
 class Spec(NamedTuple):
     """A sweep as it was asked for, in plain texts, so that it travels to other machines."""

@@ -16,10 +16,11 @@ from memwall.sweeps.best import Best
 from memwall.sweeps.kinds import KINDS
 from memwall.sweeps.left_out import LeftOut
 from memwall.sweeps.plan import plan
-from memwall.sweeps.planned import OF_PASSES, Spec
+from memwall.sweeps.planned import Spec
 from memwall.sweeps.points import Array
 from memwall.sweeps.ranges import parse_axis, spread
 from memwall.sweeps.rows import Coded, Rows, Word, joined
+from memwall.sweeps.words import OF_PASSES
 from memwall.units import parse_count
 
 WORDS = ("gpu", "dtype", "weight_dtype", "kv_dtype", "out_dtype", "model", "impl", "phase", "library")

@@ -11,6 +11,10 @@ Words: TypeAlias = Mapping[str, Any]
 """One value for each name. A name with a dot in it is a key of the GPU's file: a what-if."""
 
 
+OF_PASSES = ("batch", "context", "seq", "source_tokens")
+"""What of a pass goes as an array through the formulas; of operators it is every dimension."""
+
+
 def changes_of(words: Words, settings: Mapping[str, Any]) -> dict[str, str]:
     """The what-ifs on the device: those of all points, and those of these points.
 
