@@ -247,6 +247,18 @@ def test_what_cannot_be_meant_is_said(
     assert said in capsys.readouterr().err
 
 
+def test_what_is_typed_as_a_number_is_compared_as_one(capsys: pytest.CaptureFixture[str]) -> None:
+    lines = {
+        "cost --context 512 --price 2,2.5:3:0.5": ("price > 2", "price", [2.5, 3]),
+        "train-memory --gpus 8 --zero 1,2,3": ("zero > 1", "zero", [2, 3]),
+        "plan --context 512 --gpus 1 --tpot 10ms,1s": ("tpot_s < 0.5", "tpot_s", [0.01]),
+    }
+    for line, (where, column, values) in lines.items():
+        words = ["sweep", *line.split(), "--model", "llama3-8b", "--where", where, "--json"]
+        assert run(words) == 0
+        assert [row[column] for row in json.loads(capsys.readouterr().out)["results"]] == values
+
+
 def test_one_call_from_python_asks_reports() -> None:
     table = memwall.sweep("serve", model="llama3-8b", users="1:4:log2", isl=128, osl=[8, 16])
     assert len(table) == 6

@@ -115,6 +115,8 @@ def _values(what: str, name: str, text: str, single: click.Parameter, ctx: click
         from memwall.cli.models import load_model
 
         load_model(model)
+    if isinstance(single.type, click.types.StringParamType):
+        made = list(_numbers(made))  # --price 2,3
     return list(dict.fromkeys(made))
 
 

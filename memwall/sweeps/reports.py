@@ -26,8 +26,8 @@ from memwall.sweeps.words import changes_of, is_change
 
 BLOCK_POINTS = 8
 """Points a block: few, since one may take a second."""
-SAMPLED, SEARCHED = 8, 256
-"""Points that say which columns there are, and how many are tried until one has an answer."""
+SAMPLED, SEARCHED = 4, 256
+"""Blocks whose ends say which columns there are, and how many are tried until one has an answer."""
 COUNT, NUMBER, TEXT, ANSWER = "count", "number", "text", "yes or no"
 _UNITS = ("_s", "_bytes", "_flops", "_ops", "_per_token", "_per_request", "_per_year", "_per_gpu_hour")
 """Endings of a number's name, for one that no point of the sample has."""
@@ -99,7 +99,7 @@ class Reports(Planned):
             arguments["model"] = self._model(given["model"])
         records = records_of(self._kind, self._report(**arguments))
         asked = {name: _shown(value) for name, value in point.items() if value is not None}
-        return [{**scalars(record), **asked} for record in records]
+        return [_row(scalars(record), asked) for record in records]
 
     def _found(self) -> tuple[tuple[str, str], ...]:
         """The columns, from a sample of points.
@@ -116,7 +116,7 @@ class Reports(Planned):
             if records and number not in sample:
                 break
             points = list(self._points(number))
-            for point in points if number in more else (points[0], points[-1]):
+            for point in points if number in more else points[:: max(len(points) - 1, 1)]:
                 try:
                     records += self._asked(point)
                 except (UsageError, NotAvailable) as error:
@@ -151,6 +151,15 @@ def scalars(record: Mapping[str, Any], prefix: str = "") -> Record:
         elif not isinstance(value, list | tuple) and name != "schema":
             found[prefix + name] = value
     return found
+
+
+def _row(answer: Record, asked: Record) -> Record:
+    """The answer, and what was asked; as a number where the answer has it as one: of --zero 1,2."""
+    numbers = {name for name, value in asked.items() if isinstance(value, str)}
+    return answer | {
+        name: answer[name] if name in numbers and isinstance(answer.get(name), int | float) else value
+        for name, value in asked.items()
+    }
 
 
 def _shown(value: Any) -> Any:
