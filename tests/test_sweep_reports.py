@@ -78,7 +78,18 @@ def test_a_row_is_what_the_command_says(
         value = expected[name]
         exact = float(value) if isinstance(value, int) and not isinstance(value, bool) else value
         assert row[name] == exact, name
-    assert set(KINDS[kind].shown) <= set(sweep.columns)
+    assert len(sweep.shown) >= 3
+
+
+@pytest.mark.parametrize(
+    "line", ["attention --heads 8 --head-dim 64 --seq 512 --impl all,fa2", "tile --op attention --tile 64x64"]
+)
+def test_another_report_of_a_command_has_results_to_show(line: str, asked: list[Spec]) -> None:
+    sweep = planned(asked, f"memwall sweep {line}")
+    rows = sweep.rows(0)
+    assert rows is not None
+    assert len(sweep.shown) >= 2
+    assert all(rows.records()[0][name] is not None for name in sweep.shown)
 
 
 def test_every_report_of_a_value_has_a_sweep() -> None:
@@ -237,6 +248,9 @@ def test_a_sweep_of_reports_that_takes_years_is_not_begun(capsys: pytest.Capture
         ("step --model llama3-8b --context 64 --tp 1:8:x", 2, "--tp"),
         ("step --model llama3-8b --context 64 --set l2.capacity_mib=", 2, "--set"),
         ("quant --model llama3-8b --set power=1,2", 2, "--set"),
+        ("quant --model llama3-8b --set l2.capacity_mib=9:1:2", 2, "9:1:2 runs backwards. Try 1:9:2"),
+        ("quant --model llama3-8b --set l2.capacity_mib=0:8:log2", 2, "0:8:log2 never ends"),
+        ("quant --model llama3-8b --set l2.capacity_mib=1:1e9", 2, "more than 10,000 values"),
         ("quant --model llama3-8b --set l2.capacity_mb=1,2", 2, "Did you mean l2.capacity_mib?"),
     ],
 )

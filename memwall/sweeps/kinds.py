@@ -14,7 +14,7 @@ class Kind(NamedTuple):
     example: str
     """What to type."""
     shown: tuple[str, ...]
-    """Results that a page shows; the others are in JSON, CSV and Parquet."""
+    """Results that a page shows where the report has them; the others are in JSON, CSV and Parquet."""
     whole: tuple[str, ...] = ()
     """What is one value, commas and all."""
     listed: bool = False
@@ -42,7 +42,18 @@ KINDS: dict[str, Kind] = {
     "attention": Kind(
         "sweeps.calls:attention",
         "memwall sweep attention --model llama3-70b --seq 1024:65536:log2 --gpu h100,b200",
-        ("standard.traffic_bytes", "flash.traffic_bytes", "standard.bound_time_s", "flash.bound_time_s"),
+        (
+            "standard.traffic_bytes",
+            "flash.traffic_bytes",
+            "standard.bound_time_s",
+            "flash.bound_time_s",
+            "standard.dram_read_bytes",
+            "fa1.dram_read_bytes",
+            "fa2.dram_read_bytes",
+            "fa3.dram_read_bytes",
+            "fa2.l2_bytes",
+            "fa3.l2_bytes",
+        ),
     ),
     "quant": Kind(
         "reports.quant:quant",
@@ -101,7 +112,18 @@ KINDS: dict[str, Kind] = {
     "tile": Kind(
         "sweeps.calls:tile",
         "memwall sweep tile --m 4096 --n 4096 --k 4096 --tile 128x128x64,128x256x64,256x128x64",
-        ("dram_read_bytes", "smem_bytes", "waves", "wave_efficiency", "fits"),
+        (
+            "dram_read_bytes",
+            "smem_bytes",
+            "waves",
+            "wave_efficiency",
+            "fits",
+            "tiles.yours.smem_bytes",
+            "tiles.yours.stages",
+            "tiles.yours.fits",
+            "tiles.fa2.smem_bytes",
+            "tiles.fa3.smem_bytes",
+        ),
         view="tile:TileView",
     ),
     "crossover": Kind(

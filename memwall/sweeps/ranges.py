@@ -141,10 +141,11 @@ def _written_out(word: str, flag: str) -> list[str]:
     first, last = Decimal(parts[0]), Decimal(parts[1])
     doubling = parts[-1].lower() == "log2"
     step = Decimal(parts[2]) if len(parts) == 3 and not doubling else Decimal(1)
-    if first > last or step <= 0 or (doubling and first <= 0):
-        raise UsageError(
-            f"{flag} {shown(word)} is no range", f"Write it like {flag} 1:8, 0.5:1:0.25, 1:8:log2"
-        )
+    if first > last:
+        turned = ":".join([parts[1], parts[0], *parts[2:]])
+        raise UsageError(f"{flag}: {shown(word)} runs backwards", f"Try {turned}")
+    if step <= 0 or (doubling and first <= 0):
+        raise UsageError(f"{flag}: {shown(word)} never ends", "Write it like 0.5:1:0.25 or 1:8:log2")
     values: list[str] = []
     while first <= last:
         if len(values) == MOST_WORDS:
