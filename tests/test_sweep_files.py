@@ -179,7 +179,12 @@ def test_shards_together_are_the_whole(tmp_path: Path) -> None:
     ("args", "code", "said"),
     [
         (["sweep", "--op", "gemm"], 2, "needs a range"),
-        (["sweep", "--op", "gemm", "--m", "1:8"], 2, "gemm needs --n, --k"),
+        (
+            ["sweep", "--op", "gemm", "--m", "1:8"],
+            2,
+            "gemm needs --n, --k. For example: memwall sweep --op gemm --m",
+        ),
+        (["sweep", "tile", "--op", "gemm", "--m", "8"], 2, "memwall sweep tile --op gemm --m"),
         (["sweep", "--op", "gemm", "--m", "8:1", "--n", "1", "--k", "1"], 2, "Try --m 1:8"),
         (["sweep", "--op", "gemm", "--m", "", "--n", "1", "--k", "1"], 2, "empty"),
         (["sweep", "--op", "gem", "--m", "1"], 2, "or gemm?"),

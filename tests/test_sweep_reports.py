@@ -82,7 +82,11 @@ def test_a_row_is_what_the_command_says(
 
 
 @pytest.mark.parametrize(
-    "line", ["attention --heads 8 --head-dim 64 --seq 512 --impl all,fa2", "tile --op attention --tile 64x64"]
+    "line",
+    [
+        "attention --heads 8 --head-dim 64 --seq 512 --impl all,fa2",
+        "tile --op attention --head-dim 64 --tile 64x64",
+    ],
 )
 def test_another_report_of_a_command_has_results_to_show(line: str, asked: list[Spec]) -> None:
     sweep = planned(asked, f"memwall sweep {line}")
