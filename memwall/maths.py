@@ -34,6 +34,25 @@ def ceil_div(numerator: Count, denominator: Count) -> Count:
     return -(-numerator // denominator)
 
 
+def whole_up(value: Count) -> Count:
+    """The least whole number that is not below a value, element by element on arrays.
+
+    >>> whole_up(2.25), whole_up(3)
+    (3, 3)
+    """
+    if _symbolic(value):
+        import sympy
+
+        return sympy.ceiling(value)
+    if _array(value):
+        import numpy
+
+        return numpy.ceil(value)
+    import math
+
+    return math.ceil(value)
+
+
 def exact_div(numerator: Count, denominator: Count) -> Count:
     """A division that is known to leave no remainder, such as S(S+1)/2; stays an int on ints.
 

@@ -13,27 +13,29 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import memwall
+from memwall.cli import run
 from memwall.errors import UsageError
 from memwall.ops.registry import ops
-from memwall.render import capacity as capacity_view
 from memwall.render import roofline as roofline_view
 from memwall.render import step_record
-from memwall.sweeps import capacities
 from memwall.sweeps import grid as grids
 from memwall.sweeps.best import Best
 from memwall.sweeps.grid import Grid
-from memwall.sweeps.plan import LeftOut, Spec, Sweep, plan
+from memwall.sweeps.left_out import LeftOut
+from memwall.sweeps.plan import plan
+from memwall.sweeps.planned import Planned, Spec
 from memwall.sweeps.points import Points, evaluate, points
 from memwall.sweeps.ranges import parse_axis
+from memwall.sweeps.table import sweep
 
 
-def sweep_of(what: str, ranges: dict[str, str], where: str | None = None, **words: Any) -> Sweep:
+def sweep_of(what: str, ranges: dict[str, str], where: str | None = None, **words: Any) -> Planned:
     settings = words.pop("settings", {})
     words = {"gpu": ("h100",), **words}
     return plan(Spec(what, words, ranges, settings, where))
 
 
-def records(sweep: Sweep, left_out: LeftOut | None = None) -> list[dict[str, Any]]:
+def records(sweep: Planned, left_out: LeftOut | None = None) -> list[dict[str, Any]]:
     found = [sweep.rows(number, left_out) for number in range(sweep.grid.count)]
     return [record for rows in found if rows for record in rows.records()]
 
@@ -78,8 +80,8 @@ def test_ranges_mean_what_people_type(text: str, values: list[int]) -> None:
         ("0:8:64", "is empty"),
         ("1:2:3:4", "number or a range"),
         ("1:", "number or a range"),
-        ("1:8:log10", "whole number"),
-        ("1:8:0", "whole number"),
+        ("1:64:log3", "the last part is a step or log2, not 'log3'"),
+        ("1:8:0", "a step or log2"),
         ("-4:8", "whole number"),
         ("0", "whole number"),
         ("a", "whole number"),
@@ -224,32 +226,6 @@ def test_passes_sweep_to_their_single_answers(
         same(row, step_record.record(report))
 
 
-def test_capacities_sweep_to_their_single_answers() -> None:
-    left_out = LeftOut()
-    ranges = {"batch": "1,7", "context": "1000,8192", "tp": "1,4"}
-    rows = records(sweep_of("capacity", ranges, model=("llama3-70b",), kv_dtype=("fp8",)), left_out)
-    assert (len(rows), left_out.points) == (8, 0)
-    for row in rows:
-        shape = {name: row[name] for name in ranges}
-        expected = capacity_view.record(memwall.capacity("llama3-70b", kv_dtype="fp8", **shape))
-        assert {name: row[name] for name in capacities.RESULTS} == {
-            name: expected[name] for name in capacities.RESULTS
-        }
-
-
-def test_a_capacity_that_is_refused_leaves_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
-    def odd(*args: Any, **given: Any) -> Any:
-        if given["batch"] % 2 == 0:
-            raise UsageError("even")
-        return memwall.capacity(*args, **given)
-
-    monkeypatch.setattr(capacities, "capacity", odd)
-    left_out = LeftOut()
-    sweep = sweep_of("capacity", {"batch": "1:5", "context": "1000,2000"}, model=("llama3-8b",))
-    assert [row["batch"] for row in records(sweep, left_out)] == [1, 1, 3, 3, 5, 5]
-    assert left_out.lines == ["4 points left out: even"]
-
-
 def test_a_condition_keeps_the_rows_that_meet_it() -> None:
     ranges = {"m": "1:4096:log2", "n": "4096", "k": "4096"}
     every = records(sweep_of("gemm", ranges))
@@ -280,11 +256,35 @@ def test_a_condition_keeps_the_rows_that_meet_it() -> None:
         "m == 'x'",
         "[1]",
         "m in (1, 2)",
+        "m / 0 > 1",
+        "m % 0 == 1",
+        "bound < 1",
     ],
 )
 def test_no_condition_is_refused(where: str) -> None:
     with pytest.raises(UsageError, match="--where"):
         records(sweep_of("gemm", {"m": "1:8", "n": "8", "k": "8"}, where))
+
+
+def test_what_is_unknown_or_divided_by_zero_meets_no_condition() -> None:
+    """Nobody has measured every level's latency; what is not spilled divides nothing."""
+    table = sweep("hierarchy", gpu="h100")
+    unknown = [row["level"] for row in table.to_rows() if row["latency_s"] is None]
+    assert unknown
+    for where in ("latency_s > 0", "latency_s <= 0", "latency_s != 1", "1 / latency_s > 0"):
+        kept = {row["level"] for row in sweep("hierarchy", gpu="h100", where=where).to_rows()}
+        assert not kept & {*unknown}, where
+    none = sweep(
+        "occupancy", threads=64, registers=[32, 255], where="registers / spilled_bytes_per_thread > 0"
+    )
+    assert len(none) == 0
+
+
+def test_a_column_is_meant_by_its_heading(capsys: pytest.CaptureFixture[str]) -> None:
+    line = ["sweep", "--op", "gemm", "--m", "1:4", "--n", "8", "--k", "8"]
+    for wrong in (["--best", "bound"], ["--where", "bound > 1"], ["--best", "boundtime"]):
+        assert run([*line, *wrong]) == 2
+        assert "Did you mean bound_time_s? gpu, op, m" in capsys.readouterr().err
 
 
 def test_the_best_row_is_the_best_of_all(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,7 +12,8 @@ from memwall.cli import run
 from memwall.errors import NotAvailable
 from memwall.sweeps import cluster
 from memwall.sweeps import grid as grids
-from memwall.sweeps.plan import Spec, plan
+from memwall.sweeps.plan import plan
+from memwall.sweeps.planned import Spec
 
 COMMAND = ["sweep", "--op", "gemm", "--m", "1:300", "--n", "8:80:8", "--k", "64", "--gpu", "h100,v100"]
 SPEC = Spec(

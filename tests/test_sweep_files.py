@@ -19,7 +19,8 @@ from memwall.cli import run
 from memwall.errors import FileError, UsageError
 from memwall.sweeps import files
 from memwall.sweeps import grid as grids
-from memwall.sweeps.plan import Spec, Sweep, plan
+from memwall.sweeps.plan import plan
+from memwall.sweeps.planned import Planned, Spec
 from memwall.sweeps.stream import File, Stopped
 
 ARROW = importlib.util.find_spec("pyarrow") is not None
@@ -27,7 +28,7 @@ FORMS = ["csv", "jsonl", pytest.param("parquet", marks=pytest.mark.skipif(not AR
 COMMAND = ["sweep", "--op", "gemm", "--m", "1:1000", "--n", "4096,8192", "--k", "64"]
 
 
-def sweep() -> Sweep:
+def sweep() -> Planned:
     spec = Spec("gemm", {"gpu": ("h100", "h200")}, {"m": "1:100", "n": "8:80:8", "k": "64"}, {})
     return plan(spec)
 
@@ -178,16 +179,21 @@ def test_shards_together_are_the_whole(tmp_path: Path) -> None:
     ("args", "code", "said"),
     [
         (["sweep", "--op", "gemm"], 2, "needs a range"),
-        (["sweep", "--op", "gemm", "--m", "1:8"], 2, "gemm needs --n, --k"),
+        (
+            ["sweep", "--op", "gemm", "--m", "1:8"],
+            2,
+            "gemm needs --n, --k. For example: memwall sweep --op gemm --m",
+        ),
+        (["sweep", "tile", "--op", "gemm", "--m", "8"], 2, "memwall sweep tile --op gemm --m"),
         (["sweep", "--op", "gemm", "--m", "8:1", "--n", "1", "--k", "1"], 2, "Try --m 1:8"),
         (["sweep", "--op", "gemm", "--m", "", "--n", "1", "--k", "1"], 2, "empty"),
         (["sweep", "--op", "gem", "--m", "1"], 2, "or gemm?"),
         (["sweep", "--m", "1"], 2, "--op OP"),
-        (["sweep", "stop", "--m", "1"], 2, "not of 'stop'"),
-        (["sweep", "step", "--model", "llama3-8b", "--m", "1"], 2, "a step has no --m"),
+        (["sweep", "stop", "--m", "1"], 2, "not of 'stop'. Did you mean step?"),
+        (["sweep", "step", "--model", "llama3-8b", "--m", "1"], 2, "memwall sweep step has no flag '--m'"),
         (["sweep", "step", "--model", "llama3-8b", "--batch", "1:4"], 2, "which pass"),
         (["sweep", "step", "--batch", "1:4"], 2, "needs --model"),
-        ([*COMMAND, "--phase", "decode"], 2, "an operator has no --phase"),
+        ([*COMMAND, "--phase", "decode"], 2, "memwall sweep has no flag '--phase'"),
         ([*COMMAND, "--weight-dtype", "fp9"], 2, "unknown dtype"),
         ([*COMMAND, "--kv-dtype", "fp8"], 2, "no tensor that --kv-dtype"),
         ([*COMMAND, "--gpu", "v100"], 4, "no bf16 matrix path"),
@@ -196,11 +202,15 @@ def test_shards_together_are_the_whole(tmp_path: Path) -> None:
         ([*COMMAND, "--resume"], 2, "--resume goes on with a file"),
         ([*COMMAND, "-o", "nowhere/out.csv"], 2, "No such file or directory"),
         ([*COMMAND, "-o", "."], 2, "which format"),
-        ([*COMMAND, "-o", "out.txt"], 2, "which format"),
+        ([*COMMAND, "-o", "out.txt"], 2, "'.txt' is no format. Endings: .csv"),
         ([*COMMAND, "--format", "parquet"], 2, "goes to a file"),
         ([*COMMAND], 2, "more than 200 rows are too many for a page"),
         ([*COMMAND, "--where", "m >"], 2, "no condition"),
         ([*COMMAND, "--best", "regime"], 2, "no number"),
+        ([*COMMAND, "--best", "fits"], 2, "no column 'fits'"),
+        ([*COMMAND, "--top", "3"], 2, "--top says how many of the best rows"),
+        ([*COMMAND, "--dtype", "bf16,fp9"], 2, "unknown dtype"),
+        ([*COMMAND, "--library", "nobody"], 2, "unknown library"),
     ],
 )
 def test_what_cannot_be_meant_is_said(

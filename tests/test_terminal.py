@@ -137,6 +137,15 @@ def test_columns_that_cannot_fold_are_dealt_out_with_the_first_before_each() -> 
     assert all(len("".join(line)) <= 60 for part in parts for line in text.aligned(part))
 
 
+def test_all_columns_that_name_a_row_stand_in_each_part() -> None:
+    header = ("gpu", "m", *(f"rate {number}" for number in range(6)))
+    table = Table([("h100", "64", *["989.4 TFLOP/s"] * 6)], header, frozenset(range(1, 8)), names=2)
+    parts = list(fit.tables(table, 60))
+    assert len(parts) > 1
+    assert [list(part.rows[0][:2]) for part in parts] == [["h100", "64"]] * len(parts)
+    assert [name for part in parts for name in part.header[2:]] == list(header[2:])
+
+
 @pytest.mark.parametrize("width", [1, 5, 12])
 def test_a_window_of_hardly_any_width_still_shows_everything(width: int) -> None:
     shown = "".join(cell for part in fit.tables(TABLE, width) for row in part.rows for cell in row)

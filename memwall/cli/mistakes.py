@@ -15,6 +15,7 @@ OWN = {
     "crossover": "memwall crossover --op {op}",
     "diagnose": "memwall diagnose report.csv --op {op}",
     "explain": "memwall explain {op}",
+    "sweep": "memwall sweep --op {op}",
     "tile": "memwall tile --op {op}",
 }
 """How other commands name the operator."""
@@ -41,7 +42,9 @@ def in_own_words(error: MemwallError, args: Sequence[str]) -> str:
         error: as it was raised.
         args: what was typed.
     """
-    command = next(iter(args), "")
+    command, under = next(iter(args), ""), next(iter(args[1:]), "")
+    swept = command == "sweep" and under in OWN
+    command = under if swept else command
     found = OPERATOR_EXAMPLE.search(str(error)) if command in OWN else None
     if found is None:
         return str(error)
@@ -54,6 +57,8 @@ def in_own_words(error: MemwallError, args: Sequence[str]) -> str:
         flags = [(name, value) for name, value in flags if name != dimension]
     sizes = "".join(f" --{name} {value}" for name, value in flags)
     example = OWN[command].format(op=found["op"]) + varied + sizes
+    if swept:
+        example = example.replace("memwall ", "memwall sweep ", 1)
     return str(error).replace(found[0], example)
 
 

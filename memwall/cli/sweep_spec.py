@@ -2,69 +2,151 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from memwall.cli.options import DIMS
+import click
+
+from memwall.cli.options import Count, Named, named_gpus
+from memwall.cli.sweep_options import NEVER, Many, of_command
 from memwall.errors import UsageError, shown
+from memwall.reports.case import DEFAULT_DTYPE
+from memwall.sweeps.kinds import KINDS
+from memwall.sweeps.words import OF_PASSES
 
 if TYPE_CHECKING:
-    from memwall.sweeps.plan import Spec, Sweep
+    from memwall.sweeps.planned import Planned, Spec
 
-OF_MODELS = {
-    "step": ("batch", "context", "seq", "impl", "phase", "eager"),
-    "capacity": ("batch", "context", "tp"),
-}
-"""What sweeps of a model take, and which ranges and settings."""
-_OTHERS = ("context", "tp", "causal", "impl", "phase", "eager", "estimate")
+OP = "op"
 
 
-def spec_of(what: str | None, options: Mapping[str, Any]) -> Spec:
+def spec_of(ctx: click.Context, what: str, given: Mapping[str, Any]) -> Spec:
     """The sweep as it was typed.
 
+    Args:
+        ctx: of the command, whose parameters are those of the command that is swept.
+        what: `op` for operators, else the command's name.
+        given: what was typed, by the parameters' names.
+
     Raises:
-        UsageError: neither an operator nor a step, or flags of the other.
+        UsageError: values that cannot be meant.
     """
-    from memwall.sweeps.plan import Spec
-    from memwall.sweeps.ranges import names
+    from memwall.sweeps.planned import Spec
+    from memwall.sweeps.ranges import parse_axis
 
-    if what is not None and what not in OF_MODELS:
-        kinds = " or ".join(OF_MODELS)
-        raise UsageError(f"a sweep is of an operator, or {kinds}, not of '{shown(what)}'", "Try --op gemm")
-    if (what is None) == (options["op"] is None):
-        raise UsageError(
-            "what to sweep: --op OP, or step or capacity with --model", "For example: memwall sweep --op gemm"
-        )
-    _only(what, options)
-    words: dict[str, tuple[str | None, ...]] = {"gpu": tuple(_gpus(options["gpu"]))}
-    if what:
-        words["model"] = tuple(names(options["model"]))
-    for name in ("dtype", "weight_dtype", "kv_dtype"):
-        given = _formats(options[name])
-        words[name] = given or (("bf16",) if name == "dtype" and not what else (None,))
-    ranges = {name: options[name] for name in (*DIMS, "context", "tp") if options[name] is not None}
-    settings = {
-        name: options[name] for name in ("causal", "impl", "phase", "eager", "estimate") if options[name]
+    report = what in KINDS
+    words: dict[str, tuple[Any, ...]] = {}
+    ranges: dict[str, str] = {}
+    settings: dict[str, Any] = _defaults(what) if report else {}
+    if given.get("gpu") or not report or KINDS[what].gpu:
+        words["gpu"] = tuple(_gpus(given.get("gpu")))
+    for param in ctx.command.params:
+        name, value = str(param.name), given.get(str(param.name))
+        if value is None or param.name in ("gpu", "changes") or (name == OP and what == OP):
+            continue
+        if not isinstance(param.type, Many):
+            if param.name in _settings(what):
+                settings |= {name: value} if value is not False or param.secondary_opts else {}
+        elif _is_range(what, name, param.type.single):
+            parse_axis(value, name, max(param.opts, key=len))  # which knows its flag
+            ranges[name] = value
+        else:
+            settings.pop(name, None)
+            words[name] = tuple(_values(what, name, value, param.type.single, ctx))
+    changes, varied = _changes(given.get("changes") or {})
+    settings |= {"changes": changes} if changes else {}
+    if not report:
+        words = {"gpu": words.pop("gpu"), **({"dtype": (DEFAULT_DTYPE,)} if what == OP else {}), **words}
+        settings |= {name: words.pop(name)[0] for name in _single(words)}
+    for name in ranges:
+        settings.pop(name, None)
+    named = _op(given[OP]) if what == OP else what
+    return Spec(named, {**words, **varied}, ranges, settings, given["where"], report=report)
+
+
+def _settings(what: str) -> frozenset[str]:
+    """Flags of the swept command, and of the sweep that change its rows."""
+    own = of_command("roofline" if what == OP else what).params
+    return frozenset([*(str(param.name) for param in own), "estimate"]) - NEVER
+
+
+def _defaults(what: str) -> dict[str, Any]:
+    """What the command has where nothing is given."""
+    params = of_command(what).params
+    return {
+        str(param.name): param.default
+        for param in params
+        if isinstance(param, click.Option)
+        and isinstance(param.default, str | int | float)
+        and param.name not in NEVER
+        and not param.multiple
+        and param.default is not False
     }
-    if options["causal"] is False:
-        settings["causal"] = False
-    if options["changes"]:
-        settings["changes"] = dict(options["changes"])
-    return Spec(what or _op(options["op"]), words, ranges, settings, options["where"])
 
 
-def _only(what: str | None, options: Mapping[str, Any]) -> None:
-    """What would be ignored is refused."""
-    of, taken = (
-        (f"a {what}", OF_MODELS[what]) if what else ("an operator", (*DIMS, "causal", "impl", "estimate"))
-    )
-    if what and options["model"] is None:
-        raise UsageError(f"sweep {what} needs --model", "The list: memwall model list")
-    others = [name for name in dict.fromkeys((*DIMS, *_OTHERS)) if name not in taken]
-    wrong = [name for name in others if options[name] not in (None, False)]
-    wrong += ["model"] if options["model"] and not what else []
-    if wrong:
-        raise UsageError(f"{of} has no --{wrong[0].replace('_', '-')}", "Leave it out; memwall sweep --help")
+def _is_range(what: str, name: str, single: click.Parameter) -> bool:
+    """Whether it is a dimension: whole numbers in a range of any length."""
+    if not isinstance(single.type, Count):
+        return False
+    return what != "step" or name in OF_PASSES
+
+
+def _single(words: Mapping[str, Sequence[Any]]) -> list[str]:
+    """Choices that are the same everywhere, which a row need not repeat."""
+    return [name for name in ("impl", "phase", "library", "calibration") if len(words.get(name, ())) == 1]
+
+
+def _values(what: str, name: str, text: str, single: click.Parameter, ctx: click.Context) -> list[Any]:
+    """Each of a list as the swept command takes it.
+
+    Raises:
+        UsageError, click.BadParameter: as that command says.
+    """
+    from memwall.sweeps.ranges import spread
+
+    if what in KINDS and name in KINDS[what].whole:
+        return [text]
+    flag = max(single.opts, key=len)
+    words = text.split(",") if isinstance(single.type, Named) else spread(text, flag)
+    made = [single.type.convert(word.strip(), single, ctx) for word in words]
+    if single.callback is not None:
+        made = [single.callback(ctx, single, value) for value in made]
+    for model in made if name == "model" else ():
+        from memwall.cli.models import load_model
+
+        load_model(model)
+    if isinstance(single.type, click.types.StringParamType):
+        made = list(_numbers(made))  # --price 2,3
+    return list(dict.fromkeys(made))
+
+
+def _changes(typed: Mapping[str, str]) -> tuple[dict[str, str], dict[str, tuple[Any, ...]]]:
+    """What-ifs of one value, and those that vary."""
+    from memwall.sweeps.ranges import spread
+
+    same: dict[str, str] = {}
+    varied: dict[str, tuple[Any, ...]] = {}
+    for key, text in typed.items():
+        values = spread(text, f"--set {key}")
+        if len(values) == 1:
+            same[key] = values[0]
+        elif "." not in key:
+            raise UsageError(
+                f"--set: '{shown(key)}' is not a number of a GPU", "memwall gpu show h100 --yaml"
+            )
+        else:
+            varied[key] = _numbers(values)
+    return same, varied
+
+
+def _numbers(texts: Sequence[str]) -> tuple[Any, ...]:
+    """As numbers where all are, so that conditions compare them."""
+    from memwall.units import LARGEST_AMOUNT, parse_number
+
+    try:
+        return tuple(parse_number(text, "", LARGEST_AMOUNT) for text in texts)
+    except UsageError:
+        return tuple(texts)
 
 
 def _op(name: str) -> str:
@@ -76,20 +158,12 @@ def _op(name: str) -> str:
 def _gpus(text: str | None) -> list[str]:
     """Canonical names; a file of the user's by its path."""
     from memwall import hardware
-    from memwall.cli.options import named_gpus
 
     devices = [(name, hardware.load(name)) for name in named_gpus(text)]
     return [name if device.own else device.name for name, device in devices]
 
 
-def _formats(text: str | None) -> tuple[str, ...]:
-    from memwall import dtypes
-    from memwall.sweeps.ranges import names
-
-    return tuple(dtypes.find(name).name for name in names(text or ""))
-
-
-def shard_of(sweep: Sweep, text: str | None) -> range:
+def shard_of(sweep: Planned, text: str | None) -> range:
     """The blocks of --shard 3/16; all of them without it."""
     if text is None:
         return range(sweep.grid.count)

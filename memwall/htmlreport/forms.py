@@ -85,7 +85,7 @@ def forms_of(
 
     def answer(inputs: Mapping[str, Traced]) -> Pass:
         values = {"batch": inputs["batch"], length: inputs["context"]}
-        setting = setting_at(device, model, words, {"phase": phase}, values)
+        setting = setting_at(device, model, {**words, "phase": phase}, values)
         launches = kernels(model, setting)
         weights.append(weight_bytes(model, setting.storage).total)
         tokens = setting.tokens.seq_kv

@@ -20,7 +20,7 @@ from typing import NamedTuple
 from memwall import nodes
 from memwall.errors import UsageError
 from memwall.hardware import Device
-from memwall.maths import ceil_div
+from memwall.maths import ceil_div, minimum
 from memwall.models.attentions import GroupedAttention
 from memwall.models.mlps import Experts
 from memwall.models.model import Layers, Model
@@ -68,7 +68,7 @@ class Layout(NamedTuple):
 
     def microbatches(self, batch: int) -> int:
         """Parts of a replica's batch that follow each other through the stages: one a stage, if so many."""
-        return min(self.pp, int(ceil_div(batch, self.dp)))
+        return minimum(self.pp, ceil_div(batch, self.dp))  # type: ignore[no-any-return]
 
     def local_batch(self, batch: int) -> int:
         """Sequences that a GPU has in a pass: of the replica with most, the largest microbatch."""

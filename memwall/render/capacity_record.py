@@ -12,6 +12,18 @@ from memwall.reports.levers import Lever
 
 def record(report: CapacityReport) -> Record:
     """The report under its documented keys."""
+    return {
+        **numbers(report),
+        "levers": [_lever_record(lever) for lever in report.levers],
+        "defaults": list(report.defaults),
+        "assumed": list(report.device.assumed),
+        "weak_sources": weak_sources(report),
+        "notes": notes(report),
+    }
+
+
+def numbers(report: CapacityReport) -> Record:
+    """What the record has without its lists; levers look at every GPU of the catalogue."""
     question, budget, waste = report.question, report.budget, report.waste
     kept = report.pool.footprint
     return {
@@ -52,11 +64,6 @@ def record(report: CapacityReport) -> Record:
             "contiguous_bytes_per_sequence": waste.contiguous_bytes,
             "paged_bytes_per_sequence": waste.paged_bytes,
         },
-        "levers": [_lever_record(lever) for lever in report.levers],
-        "defaults": list(report.defaults),
-        "assumed": list(report.device.assumed),
-        "weak_sources": weak_sources(report),
-        "notes": notes(report),
     }
 
 

@@ -1,7 +1,7 @@
 """Folding what is wider than the window, so that no number parts from its unit.
 
 A table keeps its numbers whole: its widest columns of words are folded, and if that is not enough its
-columns are dealt out over several tables, each with the first column.
+columns are dealt out over several tables, each with the columns that name its rows.
 """
 
 from __future__ import annotations
@@ -58,10 +58,10 @@ def tables(table: Table, width: int) -> Iterator[Table]:
     first = 1 if table.header else 0  # under a header the first column has names
     words = [index for index in range(first, table.columns) if index not in table.right]
     widths = _narrowed(table, words, width)
-    if _needs(widths) <= width or not table.header or table.columns < 3:
+    if _needs(widths) <= width or not table.header or table.columns < table.names + 2:
         yield _with_folded_cells(table, widths, words)
         return
-    for columns in _dealt(widths, width):
+    for columns in _dealt(widths, width, table.names):
         yield from tables(_only(table, columns), width)
 
 
@@ -95,20 +95,20 @@ def _with_folded_cells(table: Table, widths: Sequence[int], words: Sequence[int]
     return Table(lines, table.header, table.right)
 
 
-def _dealt(widths: Sequence[int], width: int) -> list[list[int]]:
+def _dealt(widths: Sequence[int], width: int, names: int) -> list[list[int]]:
     """The columns in as few groups as fit, about equally wide, so that no column stands almost alone."""
-    fewest = len(list(_filled(widths, width)))
-    ways = (list(_filled(widths, narrower)) for narrower in range(1, width + 1))
+    fewest = len(list(_filled(widths, width, names)))
+    ways = (list(_filled(widths, narrower, names)) for narrower in range(1, width + 1))
     return next(groups for groups in ways if len(groups) == fewest)
 
 
-def _filled(widths: Sequence[int], width: int) -> Iterator[list[int]]:
-    """Groups of columns filled in turn, each begun by the first column; at least one more in each."""
-    group = [0]
-    for index in range(1, len(widths)):
-        if len(group) > 1 and _needs([widths[i] for i in (*group, index)]) > width:
+def _filled(widths: Sequence[int], width: int, names: int) -> Iterator[list[int]]:
+    """Groups of columns filled in turn, each begun by the rows' names; at least one more in each."""
+    group = list(range(names))
+    for index in range(names, len(widths)):
+        if len(group) > names and _needs([widths[i] for i in (*group, index)]) > width:
             yield group
-            group = [0]
+            group = list(range(names))
         group.append(index)
     yield group
 
@@ -116,7 +116,7 @@ def _filled(widths: Sequence[int], width: int) -> Iterator[list[int]]:
 def _only(table: Table, columns: Sequence[int]) -> Table:
     rows = [[row[i] if i < len(row) else "" for i in columns] for row in table.rows]
     right = frozenset(place for place, index in enumerate(columns) if index in table.right)
-    return Table(rows, [table.header[i] for i in columns], right)
+    return Table(rows, [table.header[i] for i in columns], right, table.names)
 
 
 def _folded(text: str, width: int, hanging: str = "") -> list[str]:

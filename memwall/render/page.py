@@ -13,6 +13,8 @@ class Table(NamedTuple):
     header: Sequence[str] = ()
     right: frozenset[int] = frozenset()
     """Columns aligned right: the numbers."""
+    names: int = 1
+    """First columns that say what a row is of: they stand in each part of a table that is cut in parts."""
 
     @property
     def all_rows(self) -> list[Sequence[str]]:

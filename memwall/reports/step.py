@@ -110,7 +110,7 @@ def step(
     }  # fmt: skip
     device = device_of(gpu, changes)
     loaded = load_model(model) if isinstance(model, str) else model
-    _check(impl)
+    check_impl(impl)
     named = phase_of(loaded, phase, seq, context)
     tokens, source = tokens_of(loaded, named, batch, seq, context, source_tokens)
     if named == "decode":
@@ -132,7 +132,12 @@ def step(
     return StepReport(*given, lines, whole, other_bytes, asked, defaults, spread)
 
 
-def _check(impl: str) -> None:
+def check_impl(impl: str) -> None:
+    """Whether attention is implemented so.
+
+    Raises:
+        UsageError: it is not.
+    """
     if impl not in IMPLS:
         raise UsageError(f"attention has no implementation '{impl}'", f"Choose from: {', '.join(IMPLS)}")
 

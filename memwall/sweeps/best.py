@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from memwall.errors import UsageError, nearest
+from memwall.errors import UsageError, shown
+from memwall.sweeps.headings import meant
+from memwall.sweeps.planned import Planned
 from memwall.sweeps.points import Array
 from memwall.sweeps.rows import Coded, Rows, Word, joined
 
@@ -25,6 +27,17 @@ class Best:
         """Whether less is better."""
         return self.column.endswith(SMALLER) and not self.column.endswith("_per_s")
 
+    def check(self, sweep: Planned) -> None:
+        """See that there is such a column, before anything is computed.
+
+        Raises:
+            UsageError: there is none.
+        """
+        if self.column not in sweep.columns:
+            raise UsageError(
+                f"--best: there is no column '{shown(self.column)}'", meant(self.column, sweep.columns)
+            )
+
     def add(self, rows: Rows) -> None:
         """Look at more rows.
 
@@ -34,17 +47,18 @@ class Best:
         column = rows.columns.get(self.column)
         if column is None or isinstance(column, Word | Coded):
             numbers = [name for name, each in rows.columns.items() if not isinstance(each, Word | Coded)]
-            near = [f"Did you mean {name}? " for name in nearest(self.column, numbers, 1)]
             raise UsageError(
-                f"--best: there is no number '{self.column}' in a row", f"{''.join(near)}{', '.join(numbers)}"
+                f"--best: there is no number '{shown(self.column)}' in a row", meant(self.column, numbers)
             )
         if not rows.length:
             return
+        column = np.where(np.isnan(column), np.inf if self.least else -np.inf, column)
         places = _places(column if self.least else -column, self.count)
         few = rows.taken(places)
         together = few if self.rows is None else joined([self.rows, few])
         ranked = together.columns[self.column]
         assert isinstance(ranked, np.ndarray)  # noqa: S101 - it was above
+        ranked = np.where(np.isnan(ranked), np.inf if self.least else -np.inf, ranked)
         self.rows = together.taken(_places(ranked if self.least else -ranked, self.count))
 
 

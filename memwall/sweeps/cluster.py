@@ -16,7 +16,9 @@ from typing import Any, NamedTuple
 import memwall
 from memwall.errors import NotAvailable, UsageError, shown
 from memwall.sweeps.files import arrow, opened
-from memwall.sweeps.plan import LeftOut, Spec, Sweep, plan
+from memwall.sweeps.left_out import LeftOut
+from memwall.sweeps.plan import plan
+from memwall.sweeps.planned import Planned, Spec
 
 PART_BLOCKS = 32
 """Blocks a part: up to two million points."""
@@ -40,6 +42,7 @@ class Written(NamedTuple):
     rows: int
     counts: dict[str, int]
     examples: dict[str, str]
+    columns: tuple[str, ...] = ()
 
 
 def parts_of(blocks: range) -> list[Part]:
@@ -75,11 +78,11 @@ def write_part(spec: Spec, part: Part, folder: str) -> Written:
     finally:
         if os.path.exists(partial):
             os.unlink(partial)
-    return Written(points, rows, left_out.counts, left_out.examples)
+    return Written(points, rows, left_out.counts, left_out.examples, tuple(sorted(left_out.columns)))
 
 
 def run(
-    sweep: Sweep, blocks: range, address: str, folder: str, seen: Callable[[int], None]
+    sweep: Planned, blocks: range, address: str, folder: str, seen: Callable[[int], None]
 ) -> tuple[Written, list[str]]:
     """Write every part that is not there yet.
 
@@ -114,7 +117,7 @@ def run(
         )
         for _, written in distributed.as_completed(futures, with_results=True):
             points, rows = points + written.points, rows + written.rows
-            left_out.merge(written.counts, written.examples)
+            left_out.merge(written.counts, written.examples, written.columns)
             seen(points)
     for name in os.listdir(folder):
         if name.endswith(".partial"):  # of workers that were lost

@@ -11,12 +11,14 @@ import os
 from collections.abc import Sequence
 from typing import Any, BinaryIO, Protocol
 
+import numpy as np
+
 from memwall.errors import NotAvailable
-from memwall.sweeps.rows import Coded, Column, Rows, Word, joined, numbers
+from memwall.sweeps.rows import YES_OR_NO, Coded, Column, Rows, Word, joined, numbers
 
 SUFFIXES = {".csv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".parquet": "parquet"}
-ROW_GROUP_BLOCKS = 8
-"""Blocks together in a row group of Parquet: half a million rows."""
+ROW_GROUP_ROWS = 524_288
+"""Rows together in a row group of Parquet."""
 
 
 class Writer(Protocol):
@@ -68,11 +70,15 @@ def _cells(column: Column, count: int) -> Sequence[str]:
     if isinstance(column, Word):
         return [_cell(column.text or "")] * count
     if isinstance(column, Coded):
-        texts = [_cell(text) for text in column.texts]
+        texts = [_cell(_written(text)) for text in column.texts]
         return [texts[code] for code in column.codes.tolist()]
-    if column.dtype == bool:
-        return ["true" if value else "false" for value in column.tolist()]
     return ["" if value is None else repr(value) for value in numbers(column)]
+
+
+def _written(value: str | bool | None) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return value or ""
 
 
 def json_lines(rows: Rows) -> str:
@@ -86,6 +92,9 @@ def _cell(text: str) -> str:
     return '"' + text.replace('"', '""') + '"' if quoted else text
 
 
+_YES = YES_OR_NO.index(True)
+
+
 class Parquet:
     """Row groups of Parquet: texts by number, counts and times as numbers."""
 
@@ -94,13 +103,15 @@ class Parquet:
         self._file = file
         self._writer: Any = None
         self._waiting: list[Rows] = []
+        self._rows = 0
         if earlier:
             self._copy(earlier)
 
     def write(self, rows: Rows) -> None:
         """More rows."""
         self._waiting.append(rows)
-        if len(self._waiting) >= ROW_GROUP_BLOCKS:
+        self._rows += rows.length
+        if self._rows >= ROW_GROUP_ROWS:
             self._group()
 
     def flush(self) -> int:
@@ -119,6 +130,7 @@ class Parquet:
     def _group(self) -> None:
         rows = joined(self._waiting)
         self._waiting.clear()
+        self._rows = 0
         self._append(self._pa.table({name: self._array(rows, name) for name in rows.columns}))
 
     def _append(self, table: Any) -> None:
@@ -131,11 +143,13 @@ class Parquet:
         column = rows.columns[name]
         if isinstance(column, Word):  # pragma: no cover - joined rows have none
             raise TypeError(name)
+        if isinstance(column, Coded) and column.answers:
+            return self._pa.array(column.codes == _YES, self._pa.bool_(), mask=column.codes == 0)
         if isinstance(column, Coded):
-            indices = self._pa.array(column.codes, self._pa.int32())
-            return self._pa.DictionaryArray.from_arrays(
-                indices, self._pa.array(column.texts, self._pa.string())
-            )
+            empty = np.array([text is None for text in column.texts])[column.codes]
+            indices = self._pa.array(column.codes, self._pa.int32(), mask=empty)
+            texts = self._pa.array([text or "" for text in column.texts], self._pa.string())
+            return self._pa.DictionaryArray.from_arrays(indices, texts)
         return self._pa.array(column)
 
     def _copy(self, path: str) -> None:

@@ -15,6 +15,7 @@ import numpy as np
 
 from memwall.sweeps.points import Points, flat, points
 from memwall.sweeps.ranges import Axis
+from memwall.sweeps.words import Value, Words
 
 BLOCK_POINTS = 65_536
 """Points a block: small enough that its columns stay in a core's cache."""
@@ -23,7 +24,7 @@ BLOCK_POINTS = 65_536
 class Block(NamedTuple):
     """Some points with the same words; one axis of the array for each dimension that varies in it."""
 
-    words: Mapping[str, str | None]
+    words: Words
     values: Mapping[str, int | Points]
     shape: tuple[int, ...]
 
@@ -44,7 +45,7 @@ class Grid:
 
     def __init__(
         self,
-        words: Mapping[str, tuple[str | None, ...]],
+        words: Mapping[str, tuple[Value, ...]],
         axes: tuple[Axis, ...],
         block_points: int | None = None,
     ) -> None:
@@ -106,7 +107,7 @@ class Grid:
         return _block(words, columns)
 
 
-def _block(words: Mapping[str, str | None], columns: list[tuple[str, np.ndarray[Any, Any]]]) -> Block:
+def _block(words: Words, columns: list[tuple[str, np.ndarray[Any, Any]]]) -> Block:
     """Single values as ints, others as points along an axis of their own."""
     varying = [name for name, column in columns if len(column) > 1]
     values: dict[str, int | Points] = {}

@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from memwall import hardware
-from memwall.bound import REGIMES, busy_terms
+from memwall.bound import REGIMES, Term, busy_terms
 from memwall.errors import NotAvailable
+from memwall.estimate.constants import Fit
 from memwall.estimate.estimate import estimate
 from memwall.estimate.families import FEW_QUERIES
+from memwall.estimate.library import Library
+from memwall.estimate.own import own_fits
 from memwall.hardware import Device
 from memwall.ops import registry
-from memwall.program import Work
+from memwall.program import Program, Work
 from memwall.reports.case import DEFAULT_DTYPE, Formats
 from memwall.reports.estimates import UNMEASURED, library_of
 from memwall.reports.roofline import check_formats
 from memwall.sweeps.points import Array, Values
+from memwall.sweeps.words import Words, changes_of
 
 LIMITS = tuple(REGIMES)
 """What `limited_by` numbers."""
@@ -37,6 +41,13 @@ RESULTS = (
 """Columns, under the names that `memwall roofline --json` gives them; `regime` follows from `limited_by`."""
 
 
+class Expects(NamedTuple):
+    """Whose kernels are expected to run, and a user's own constants for them."""
+
+    library: Library
+    own: tuple[Fit, ...]
+
+
 class Setting(NamedTuple):
     """What all points of a block have in common."""
 
@@ -45,8 +56,8 @@ class Setting(NamedTuple):
     formats: Formats
     causal: bool | None = None
     impl: str | None = None
-    estimate: bool = False
-    """Whether to add the time that a good kernel is expected to take."""
+    expects: Expects | None = None
+    """Whose time is added to the bound, if any."""
 
 
 def answer(setting: Setting, values: Values) -> Mapping[str, Any]:
@@ -62,14 +73,20 @@ def answer(setting: Setting, values: Values) -> Mapping[str, Any]:
     program = registry.build(op, dims, setting.formats.precision, causal, setting.impl)
     check_formats(op, program, setting.formats)
     columns = bounded(program.work, setting.device)
-    if setting.estimate:
-        if setting.impl in UNMEASURED:
-            raise NotAvailable(f"no estimate: {UNMEASURED[setting.impl]}", "Leave out --estimate")
-        _one_mechanism(dims)
-        masked = bool(causal) and setting.impl == "standard"
-        library = library_of(None, setting.impl)
-        columns["estimate_time_s"] = estimate(program, setting.device, library, masked=masked).time_s
+    if setting.expects:
+        columns["estimate_time_s"] = _estimate(setting.expects, setting, program, dims, causal)
     return columns
+
+
+def _estimate(
+    expects: Expects, setting: Setting, program: Program, dims: Mapping[str, Any], causal: Any
+) -> Any:
+    library, own = expects
+    if setting.impl in UNMEASURED and not any(fit.library.kernel == setting.impl for fit in own):
+        raise NotAvailable(f"no estimate: {UNMEASURED[setting.impl]}", "Leave out --estimate")
+    _one_mechanism(dims)
+    masked = bool(causal) and setting.impl == "standard"
+    return estimate(program, setting.device, library, masked=masked, own=own).time_s
 
 
 def _one_mechanism(dims: Mapping[str, Any]) -> None:
@@ -85,9 +102,9 @@ def _one_mechanism(dims: Mapping[str, Any]) -> None:
         bool(differs)
 
 
-def bounded(work: Work, device: Device) -> dict[str, Any]:
-    """What every bound says, as columns."""
-    time_s, limited_by = slowest(work, device)
+def bounded(work: Work, device: Device, links: Sequence[Term] = ()) -> dict[str, Any]:
+    """What every bound says, as columns; `links` take time beside the work."""
+    time_s, limited_by = slowest([*busy_terms(work, device), *links])
     traffic, flops = work.traffic_bytes, work.flops
     return {
         "flops": flops,
@@ -101,9 +118,9 @@ def bounded(work: Work, device: Device) -> dict[str, Any]:
     }
 
 
-def slowest(work: Work, device: Device) -> tuple[Array, Array]:
-    """The bound's time [s] and the number of its limit at each point; of equals the first, as in `bound`."""
-    first, *others = busy_terms(work, device)
+def slowest(terms: Sequence[Term]) -> tuple[Array, Array]:
+    """The longest time [s] and the number of its limit at each point; of equals the first, as in `bound`."""
+    first, *others = terms
     time_s = np.asarray(first.time_s)
     limited_by: Array = np.int8(LIMITS.index(first.limit))  # type: ignore[assignment]
     for term in others:
@@ -113,24 +130,33 @@ def slowest(work: Work, device: Device) -> tuple[Array, Array]:
     return time_s, limited_by
 
 
-def answers(name: str, settings: Mapping[str, Any]) -> Callable[[Mapping[str, str | None]], Any]:
+def answers(name: str, settings: Mapping[str, Any]) -> Callable[[Words], Any]:
     """What answers for an operator on a GPU in given formats.
 
     Args:
         name: the operator's.
-        settings: causal, impl, whether to estimate, and changes to the device.
+        settings: causal, impl, library, calibration, whether to estimate, and changes to the device.
     """
     op = registry.find(name)
 
-    def of(words: Mapping[str, str | None]) -> Callable[[Values], Mapping[str, Any]]:
-        device = hardware.load(str(words["gpu"]), settings.get("changes"))
-        named = Formats.named(
-            words.get("dtype") or DEFAULT_DTYPE,
-            words.get("weight_dtype"),
-            words.get("kv_dtype"),
-            words.get("out_dtype"),
-        )
-        given = Setting(op, device, named, settings.get("causal"), settings.get("impl"))
-        return partial(answer, given._replace(estimate=bool(settings.get("estimate"))))
+    def of(words: Words) -> Callable[[Values], Mapping[str, Any]]:
+        device = hardware.load(str(words["gpu"]), changes_of(words, settings))
+        asked = {**settings, **words}
+        formats = (asked.get(each) for each in ("weight_dtype", "kv_dtype", "out_dtype"))
+        named = Formats.named(asked.get("dtype") or DEFAULT_DTYPE, *formats)
+        given = Setting(op, device, named, asked.get("causal"), asked.get("impl"))
+        if asked.get("estimate"):
+            given = given._replace(expects=expects_of(device, asked))
+        return partial(answer, given)
 
     return of
+
+
+def expects_of(device: Device, asked: Mapping[str, Any]) -> Expects:
+    """Whose kernels are estimated, by which constants.
+
+    Raises:
+        UnknownName, FileError, UsageError: as they say.
+    """
+    library = library_of(asked.get("library"), asked.get("impl"))
+    return Expects(library, own_fits(asked.get("calibration"), device))

@@ -1,27 +1,45 @@
-"""A whole pass of a model at many points: batch and context as arrays through the same kernels."""
+"""A whole pass of a model at many points: batch and context as arrays through the same kernels.
+
+A layout (tp, pp, ep, dp) is the same for all points of a block, as the model, the GPU and the formats are.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from memwall import hardware
-from memwall.bound import busy_terms
+from memwall.bound import Term, busy_terms
 from memwall.errors import NotAvailable
+from memwall.estimate.constants import Fit
+from memwall.estimate.estimate import estimate_kernel
+from memwall.estimate.families import FEW_QUERIES
+from memwall.estimate.library import Library, library_named
+from memwall.estimate.own import own_fits
 from memwall.hardware import Device
 from memwall.memory.budget import total_memory
-from memwall.models import cache
 from memwall.models.load import load as load_model
 from memwall.models.model import Model
 from memwall.models.step.launch import Launch, Setting
 from memwall.models.step.whole import kernels
-from memwall.models.storage import weight_bytes
+from memwall.parallel.memory import cache_on_a_gpu, weights_on_a_gpu
+from memwall.parallel.shard import shard
 from memwall.program import kernel_work
+from memwall.reports.step import check_impl
+from memwall.reports.step_layout import (
+    OFFLOADS,
+    Spread,
+    busiest_link,
+    layout_of,
+    part_of,
+    spread_of,
+)
 from memwall.reports.step_setting import fastest, formats_of, phase_of, setting_of, tokens_of, work_of
 from memwall.sweeps.ops import bounded
 from memwall.sweeps.points import Array, Values
+from memwall.sweeps.words import Words, changes_of
 
 RESULTS = (
     "flops",
@@ -35,87 +53,155 @@ RESULTS = (
     "kernels_bound_time_s",
     "tokens_per_s",
     "tokens_per_s_per_user",
+    "tokens_per_s_per_gpu",
+    "communication_bound_time_s",
     "resident_weight_bytes",
     "resident_cache_bytes",
     "fits",
 )
 """Columns, under the names that `memwall step --json` gives them."""
 
+Asked = Mapping[str, Any]
+"""What `memwall step` was asked, beside batch, context and prompt: formats, layout, library ..."""
 
-def answers(settings: Mapping[str, Any]) -> Callable[[Mapping[str, str | None]], Any]:
-    """What answers for a model on a GPU in given formats.
+UNASKED: Asked = dict.fromkeys(OFFLOADS)
+
+
+class Pass(NamedTuple):
+    """A pass at some points, settled as `memwall step` settles it."""
+
+    setting: Setting
+    """Of one GPU's kernels."""
+    launches: tuple[Launch, ...]
+    spread: Spread
+    batch: Any
+    """Sequences on all GPUs."""
+    each: Any
+    """New tokens of a sequence."""
+    length: Any
+    """Tokens of a sequence in the cache once the pass is done."""
+
+
+def answers(settings: Mapping[str, Any]) -> Callable[[Words], Any]:
+    """What answers for a model on a GPU in given formats and a given layout.
 
     Args:
-        settings: phase, impl, eager, merged, and changes to the device.
+        settings: phase, impl, eager, merged, library and others of `memwall step`; changes to the device.
     """
 
-    def of(words: Mapping[str, str | None]) -> Callable[[Values], Mapping[str, Any]]:
-        device = hardware.load(str(words["gpu"]), settings.get("changes"))
+    def of(words: Words) -> Callable[[Values], Mapping[str, Any]]:
+        device = hardware.load(str(words["gpu"]), changes_of(words, settings))
         model = load_model(str(words["model"]))
+        asked = {**settings, **{name: word for name, word in words.items() if word is not None}}
+        library, own = library_named(asked.get("library")), own_fits(asked.get("calibration"), device)
 
         def answer(values: Values) -> Mapping[str, Any]:
-            return _answer(device, model, words, settings, values)
+            settled = settle(device, model, asked, values)
+            columns = _bounded(device, model, settled)
+            if settings.get("estimate"):
+                columns["estimate_time_s"] = _estimate(device, settled, library, own)
+            return columns
 
         return answer
 
     return of
 
 
-def _answer(
-    device: Device, model: Model, words: Mapping[str, str | None], settings: Mapping[str, Any], values: Values
-) -> Mapping[str, Any]:
-    setting = setting_at(device, model, words, settings, values)
-    launches = kernels(model, setting)
-    columns = bounded(work_of(launches), device)
-    for name in ("read_bytes", "written_bytes", "traffic_bytes"):  # experts that are met on average
-        columns[name] = np.round(columns[name])
-    each = setting.source if setting.source and setting.prefill else setting.tokens.seq_q
-    per_user = each / columns["bound_time_s"]
-    return columns | {
-        "kernels_bound_time_s": sum(launch.repeats * _time_s(launch, device) for launch in launches),
-        "tokens_per_s": setting.tokens.batch * per_user,
-        "tokens_per_s_per_user": per_user,
-        **_resident(device, model, setting),
-    }
-
-
-def setting_at(
-    device: Device, model: Model, words: Mapping[str, str | None], settings: Mapping[str, Any], values: Values
-) -> Setting:
-    """What the kernels of the pass are made under, as `memwall step` settles it; of counts or of arrays.
+def settle(device: Device, model: Model, asked: Asked, values: Values) -> Pass:
+    """The kernels of a pass and what its GPUs exchange, at one point or at many, as `memwall step` has them.
 
     Raises:
         UsageError, NotAvailable: as `memwall step` says.
     """
+    setting = _whole(device, model, asked, values)
+    layout = layout_of(model, device, asked)
+    part, tokens = shard(model, layout), setting.tokens
+    setting = fastest(part, part_of(setting, layout, tokens), device)
+    encodes = bool(setting.source) and setting.prefill
+    return Pass(
+        setting,
+        kernels(part, setting),
+        spread_of(model, device, layout, setting, {**UNASKED, **asked, "batch": tokens.batch}),
+        tokens.batch,
+        setting.source if encodes else tokens.seq_q,
+        1 if encodes else tokens.seq_kv,
+    )
+
+
+def setting_at(device: Device, model: Model, asked: Asked, values: Values) -> Setting:
+    """What the kernels of a pass on one GPU are made under; of counts or of arrays.
+
+    Raises:
+        UsageError, NotAvailable: as `memwall step` says.
+    """
+    return fastest(model, _whole(device, model, asked, values), device)
+
+
+def _whole(device: Device, model: Model, asked: Asked, values: Values) -> Setting:
+    """The setting of the whole model, its latent attention in whichever form."""
     batch, seq, context = values.get("batch", 1), values.get("seq"), values.get("context")
-    phase = phase_of(model, settings.get("phase"), seq, context)
-    tokens, source = tokens_of(model, phase, batch, seq, context, None)
-    named = (words.get(name) for name in ("dtype", "weight_dtype", "kv_dtype"))
+    impl = asked.get("impl") or "flash"
+    check_impl(impl)
+    phase = phase_of(model, asked.get("phase"), seq, context)
+    tokens, source = tokens_of(model, phase, batch, seq, context, values.get("source_tokens"))
+    named = (asked.get(name) for name in ("dtype", "weight_dtype", "kv_dtype"))
     formats, storage = formats_of(model, device, *named)
-    eager, merged = bool(settings.get("eager")), bool(settings.get("merged"))
-    setting = setting_of(device, formats, storage, tokens, phase)
-    setting = setting._replace(source=source, impl=settings.get("impl") or "flash")
-    return fastest(model, setting._replace(eager=eager, merged=merged or not eager), device)
+    eager, merged = bool(asked.get("eager")), bool(asked.get("merged"))
+    setting = setting_of(device, formats, storage, tokens, phase)._replace(source=source, impl=impl)
+    return setting._replace(eager=eager, merged=merged or not eager)
+
+
+def _bounded(device: Device, model: Model, settled: Pass) -> dict[str, Any]:
+    """The columns of the bound."""
+    spread, launches = settled.spread, settled.launches
+    link = busiest_link([*(e.term for e in spread.exchanges), *(e.term for e in spread.host)])
+    columns = bounded(work_of(launches), device, [link] if link else [])
+    for name in ("read_bytes", "written_bytes", "traffic_bytes"):  # experts that are met on average
+        columns[name] = round(columns[name])
+    columns["bound_time_s"] = spread.stretch * columns["bound_time_s"]
+    per_user = settled.each / columns["bound_time_s"]
+    between_s = spread.bound_time_s
+    kernels_s = sum(launch.repeats * _time_s(launch, device) for launch in launches)
+    return columns | {
+        "kernels_bound_time_s": spread.stretch * (kernels_s + between_s),
+        "tokens_per_s": settled.batch * per_user,
+        "tokens_per_s_per_user": per_user,
+        "tokens_per_s_per_gpu": settled.batch * per_user / spread.layout.gpus,
+        "communication_bound_time_s": between_s,
+        **_resident(device, model, settled),
+    }
 
 
 def _time_s(launch: Launch, device: Device) -> Array:
     """The bound of one launch [s]."""
-    times = [np.asarray(term.time_s) for term in busy_terms(kernel_work(launch.kernel), device)]
-    longest = times[0]
-    for time_s in times[1:]:
-        longest = np.maximum(longest, time_s)
+    terms: list[Term] = busy_terms(kernel_work(launch.kernel), device)
+    longest = np.asarray(terms[0].time_s)
+    for term in terms[1:]:
+        longest = np.maximum(longest, term.time_s)
     return longest
 
 
-def _resident(device: Device, model: Model, setting: Setting) -> Mapping[str, Any]:
-    """What has to be in memory, and whether it is within the device's."""
-    weights = weight_bytes(model, setting.storage).total
-    kept: Any = 0
-    if model.decodes:
-        length = 1 if setting.source and setting.prefill else setting.tokens.seq_kv
-        kept = setting.tokens.batch * cache.resident_bytes(model, length, setting.source, setting.plain.kv)
+def _resident(device: Device, model: Model, settled: Pass) -> dict[str, Any]:
+    """What has to be in a GPU's memory, and whether it is within it: yes, no, or nobody knows."""
+    layout = settled.spread.layout
+    weights = weights_on_a_gpu(model, settled.setting.storage, layout)
+    kv, source = settled.setting.plain.kv, settled.setting.source
+    kept = cache_on_a_gpu(model, settled.length, settled.batch, layout, kv, source)
     try:
-        fits: Any = np.asarray(weights + kept <= int(total_memory(device).value))
+        fits: Any = weights + kept - settled.spread.offloaded_bytes <= int(total_memory(device).value)
     except NotAvailable:
-        fits = np.False_
+        fits = np.nan
     return {"resident_weight_bytes": weights, "resident_cache_bytes": kept, "fits": fits}
+
+
+def _estimate(device: Device, settled: Pass, library: Library, own: tuple[Fit, ...]) -> Any:
+    """The expected time: kernels one after the other, and what passes over the links [s]."""
+    bool(settled.setting.tokens.seq_q <= FEW_QUERIES)  # few queries have another formula: those points apart
+    kernels_s = sum(
+        launch.repeats * estimate_kernel(launch.kernel, device, library, own=own).time_s
+        for launch in settled.launches
+    )
+    spread = settled.spread
+    known = spread.estimate_time_s
+    between_s = spread.bound_time_s if known is None else known
+    return spread.beside_host(spread.stretch * (kernels_s + between_s))

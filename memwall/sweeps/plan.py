@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 from functools import cached_property
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from memwall.bound import REGIMES
 from memwall.errors import NotAvailable, UsageError
 from memwall.sweeps.grid import Block, Grid
+from memwall.sweeps.headings import OF_OPERATORS, SHOWN
+from memwall.sweeps.left_out import LeftOut
 from memwall.sweeps.ops import LIMITS
+from memwall.sweeps.planned import Planned, Spec
 from memwall.sweeps.points import Array, Values, evaluate
 from memwall.sweeps.ranges import parse_axis
-from memwall.sweeps.rows import Coded, Column, Rows, Word, joined
-from memwall.sweeps.where import Condition
+from memwall.sweeps.reports import Reports
+from memwall.sweeps.rows import Coded, Column, Rows, Word, joined, same, yes_or_no
+from memwall.sweeps.words import Words
 
-Words: TypeAlias = Mapping[str, str | None]
 Answer: TypeAlias = Callable[[Values], Mapping[str, Any]]
 
 _REGIMES = tuple(dict.fromkeys(REGIMES.values()))
@@ -29,61 +31,8 @@ ESTIMATED_POINTS = 4096
 """Points a block with estimates: each compares dozens of tile plans."""
 
 
-class LeftOut:
-    """Points without an answer, counted by reason; reasons that differ in their numbers alone are one."""
-
-    def __init__(self) -> None:
-        self.counts: dict[str, int] = {}
-        self.examples: dict[str, str] = {}
-        self.error: UsageError | NotAvailable | None = None
-        """The first."""
-
-    def add(self, error: UsageError | NotAvailable, points: int) -> None:
-        """So many more points have no answer."""
-        self.error = self.error or error
-        kind = _NUMBER.sub("0", error.message)
-        self.examples.setdefault(kind, error.message)
-        self.counts[kind] = self.counts.get(kind, 0) + points
-
-    def merge(self, counts: Mapping[str, int], examples: Mapping[str, str]) -> None:
-        """Those of another part of the sweep."""
-        for kind, points in counts.items():
-            self.counts[kind] = self.counts.get(kind, 0) + points
-            self.examples.setdefault(kind, examples[kind])
-
-    @property
-    def points(self) -> int:
-        """How many in all."""
-        return sum(self.counts.values())
-
-    @property
-    def lines(self) -> list[str]:
-        """Each reason with how many points it left out, most first."""
-        ordered = sorted(self.counts, key=lambda kind: -self.counts[kind])
-        return [f"{self.counts[kind]:,} points left out: {self.examples[kind]}" for kind in ordered]
-
-
-_NUMBER = re.compile(r"\d+")
-
-
-class Spec(NamedTuple):
-    """A sweep as it was asked for, in plain texts, so that it travels to other machines."""
-
-    what: str
-    """An operator's name, `step` or `capacity`."""
-    words: Mapping[str, tuple[str | None, ...]]
-    """GPUs, formats and models: every combination is asked."""
-    ranges: Mapping[str, str]
-    """The dimensions as typed, the last one changing fastest."""
-    settings: Mapping[str, Any]
-    """What is the same at all points: causal, impl, what-ifs."""
-    where: str | None = None
-    block_points: int | None = None
-    """Points a block at most, so that blocks are the same everywhere; None: as this machine has it."""
-
-
-class Sweep:
-    """A sweep, ready to be run block by block."""
+class Sweep(Planned):
+    """A sweep of formulas on arrays."""
 
     def __init__(self, spec: Spec, answers: Callable[[Words], Answer], results: tuple[str, ...]) -> None:
         self._answers = answers
@@ -98,7 +47,7 @@ class Sweep:
     @cached_property
     def columns(self) -> tuple[str, ...]:
         """A row's columns in their order."""
-        words = [name for name, some in self.grid.words.items() if any(some)]
+        words = [name for name, some in self.grid.words.items() if any(word is not None for word in some)]
         dims = [axis.name for axis in self.grid.axes]
         results = [
             name
@@ -107,29 +56,21 @@ class Sweep:
         ]
         return (*words[:1], "op", *dims, *words[1:], *results)
 
-    @cached_property
-    def condition(self) -> Condition | None:
-        """What rows have to meet."""
-        return Condition(self.spec.where, self.columns) if self.spec.where else None
+    @property
+    def shown(self) -> tuple[str, ...]:
+        """Results that a page shows: of passes tokens instead of FLOPs."""
+        hidden = OF_OPERATORS if "tokens_per_s" in self.columns else ()
+        return tuple(name for name in SHOWN if name in self.columns and name not in hidden)
 
-    def rows(self, number: int, left_out: LeftOut | None = None) -> Rows | None:
-        """The rows of a block for which the condition holds; None if none has an answer.
-
-        Args:
-            number: the block's.
-            left_out: counts the points without an answer, by reason.
-        """
+    def block(self, number: int, left_out: LeftOut) -> Rows | None:
+        """All rows of a block; None if none has an answer."""
         block = self.grid.block(number)
         answer = self._answer_for(block.words)
-        reasons = LeftOut() if left_out is None else left_out
         if isinstance(answer, NotAvailable):
-            reasons.add(answer, block.points)
+            left_out.add(answer, block.points)
             return None
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            rows = self._answered(block, answer, reasons)
-        if rows is None or self.condition is None:
-            return rows
-        return rows.taken(self.condition.places(rows))
+            return self._answered(block, answer, left_out)
 
     def _answer_for(self, words: Words) -> Answer | NotAvailable:
         if self._words != words or self._answer is None:
@@ -159,41 +100,41 @@ class Sweep:
         return joined(parts).taken(order)
 
     def _rows(self, block: Block, where: Array | None, results: Mapping[str, Any], count: int) -> Rows:
-        columns: dict[str, Column] = {name: Word(text) for name, text in block.words.items()}
+        columns: dict[str, Column] = {name: same(word, count) for name, word in block.words.items()}
         columns["op"] = Word(self.spec.what)
         for name, value in block.values.items():
             whole = np.broadcast_to(np.asarray(value), block.shape).ravel()
             columns[name] = (whole if where is None else whole[where]).astype(np.int64)
         shape = block.shape if where is None else (count,)
         for name, value in results.items():
-            columns[name] = np.broadcast_to(np.asarray(value), shape).ravel()
-        limited_by = columns.get("limited_by")
+            kind = np.int8 if name == "limited_by" else np.float64  # ints beyond 2^63 too
+            columns[name] = np.broadcast_to(np.asarray(value, kind), shape).ravel()
+        limited_by, fits = columns.get("limited_by"), columns.get("fits")
         if isinstance(limited_by, np.ndarray):
             columns["limited_by"] = Coded(limited_by, LIMITS)
             columns["regime"] = Coded(_REGIME_OF[limited_by], _REGIMES)
+        if isinstance(fits, np.ndarray):
+            columns["fits"] = yes_or_no(fits)
         return Rows(count, {name: columns[name] for name in self.columns})
 
 
-def plan(spec: Spec) -> Sweep:
+def plan(spec: Spec) -> Planned:
     """The sweep that a spec asks for.
 
     Raises:
         UsageError: an unknown name, an empty range.
     """
+    if spec.report:
+        return Reports(spec)
     if not spec.ranges:
         raise UsageError("a sweep needs a range", "For example: --m 1:8192:log2 --n 4096 --k 4096")
-    if spec.what == "capacity":
-        from memwall.sweeps import capacities
-
-        spec = spec._replace(block_points=spec.block_points or capacities.BLOCK_POINTS)
-        return Sweep(spec, capacities.answers(spec.settings), capacities.RESULTS)
+    more = ("estimate_time_s",) if spec.settings.get("estimate") else ()
     if spec.what == "step":
         from memwall.sweeps.passes import RESULTS as OF_PASSES
         from memwall.sweeps.passes import answers as of_passes
 
-        return Sweep(spec, of_passes(spec.settings), OF_PASSES)
+        return Sweep(spec, of_passes(spec.settings), (*OF_PASSES, *more))
     from memwall.sweeps.ops import RESULTS as OF_OPS
     from memwall.sweeps.ops import answers as of_ops
 
-    more = ("estimate_time_s",) if spec.settings.get("estimate") else ()
     return Sweep(spec, of_ops(spec.what, spec.settings), (*OF_OPS, *more))

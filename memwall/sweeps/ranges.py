@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+from decimal import Decimal
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -84,11 +86,21 @@ def _pieces(word: str, flag: str) -> list[Steps]:
         raise UsageError(f"{flag} {shown(word)} runs backwards", f"Try {flag} {turned}")
     if parts[-1].lower() == "log2" and len(parts) == 3:
         return _doublings(first, last, flag)
-    step = parse_count(parts[2], flag) if len(parts) == 3 else 1
+    step = _step(parts[2], word, flag) if len(parts) == 3 else 1
     first = first or step
     if first > last:
         raise UsageError(f"{flag} {shown(word)} is empty: its first step is beyond its end", "Widen it")
     return [Steps(first, step, (last - first) // step + 1)]
+
+
+def _step(text: str, word: str, flag: str) -> int:
+    try:
+        return parse_count(text, flag)
+    except UsageError:
+        raise UsageError(
+            f"{flag} {shown(word)}: the last part is a step or log2, not '{shown(text)}'",
+            f"Write it like {flag} 0:4096:64, or {flag} 1:8192:log2 for doublings",
+        ) from None
 
 
 def _doublings(first: int, last: int, flag: str) -> list[Steps]:
@@ -99,6 +111,52 @@ def _doublings(first: int, last: int, flag: str) -> list[Steps]:
         doubled.append(Steps(first, 1, 1))
         first *= 2
     return doubled
+
+
+def spread(text: str, flag: str) -> list[str]:
+    """Texts by comma, ranges of numbers among them written out; parts of a whole too.
+
+    Raises:
+        UsageError: an empty place, a range that runs backwards or has too many values.
+
+    >>> spread("nvlink,0.5:1:0.25,1:4:log2", "--x")
+    ['nvlink', '0.5', '0.75', '1', '2', '4']
+    """
+    words = [word.strip() for word in text.split(",")]
+    if not all(words):
+        raise UsageError(f"{flag}: '{shown(text)}' has an empty place", f"Write it like {flag} a,b")
+    found = [value for word in words for value in _written_out(word, flag)]
+    return list(dict.fromkeys(found))
+
+
+MOST_WORDS = 10_000
+"""Values of a list that is written out: of formats, layouts, what-ifs."""
+
+
+def _written_out(word: str, flag: str) -> list[str]:
+    """A range of decimal numbers as texts; whatever is none, as it stands."""
+    if ":" not in word or not _RANGE.fullmatch(word.replace(" ", "")):
+        return [word]
+    parts = [part.strip() for part in word.split(":")]
+    first, last = Decimal(parts[0]), Decimal(parts[1])
+    doubling = parts[-1].lower() == "log2"
+    step = Decimal(parts[2]) if len(parts) == 3 and not doubling else Decimal(1)
+    if first > last:
+        turned = ":".join([parts[1], parts[0], *parts[2:]])
+        raise UsageError(f"{flag}: {shown(word)} runs backwards", f"Try {turned}")
+    if step <= 0 or (doubling and first <= 0):
+        raise UsageError(f"{flag}: {shown(word)} never ends", "Write it like 0.5:1:0.25 or 1:8:log2")
+    values: list[str] = []
+    while first <= last:
+        if len(values) == MOST_WORDS:
+            raise UsageError(f"{flag} {shown(word)} has more than {MOST_WORDS:,} values", "Take larger steps")
+        values.append(f"{first.normalize():f}")
+        first = 2 * first if doubling else first + step
+    return values
+
+
+_DECIMAL = r"[0-9]+(?:\.[0-9]+)?(?:e[0-9]+)?"
+_RANGE = re.compile(rf"{_DECIMAL}:{_DECIMAL}(?::(?:{_DECIMAL}|log2))?", re.IGNORECASE)
 
 
 def names(text: str) -> Sequence[str]:

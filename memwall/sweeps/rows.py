@@ -8,9 +8,14 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from memwall.sweeps.points import Array
+from memwall.sweeps.words import Value
 
 EXACT = float(1 << 53)
 """Whole numbers below it are exact in float64, and are written as whole numbers."""
+
+
+YES_OR_NO = (None, False, True)
+"""What a column holds that answers a question; None: nobody knows."""
 
 
 class Word(NamedTuple):
@@ -24,17 +29,22 @@ class Word(NamedTuple):
 
 
 class Coded(NamedTuple):
-    """One of a few texts in each row, by its number."""
+    """One of a few texts in each row, by its number; or yes, no or unknown."""
 
     codes: Array
-    texts: tuple[str, ...]
+    texts: tuple[str | bool | None, ...]
+
+    @property
+    def answers(self) -> bool:
+        """Whether it holds yes and no instead of texts."""
+        return self.texts == YES_OR_NO
 
     def taken(self, places: Array) -> Coded:
         """Those of some of the rows."""
         return self._replace(codes=self.codes[places])
 
-    def where(self, text: str) -> Array:
-        """The rows that have this text."""
+    def where(self, text: str | bool) -> Array:
+        """The rows that have this text, or answer."""
         found: Array = np.array([each == text for each in self.texts])[self.codes]
         return found
 
@@ -82,6 +92,22 @@ def numbers(column: Array) -> list[Any]:
     return values if finite.all() else [v if ok else None for v, ok in zip(values, finite, strict=True)]
 
 
+def same(word: Value, count: int) -> Column:
+    """A column in which every row has the same word, or number."""
+    if isinstance(word, bool):
+        return Coded(np.full(count, YES_OR_NO.index(word), np.int8), YES_OR_NO)
+    return Word(word) if isinstance(word, str | None) else np.full(count, word)
+
+
+def yes_or_no(values: Array) -> Coded:
+    """A column of answers from numbers: 1 is yes, 0 is no, NaN is unknown.
+
+    >>> yes_or_no(np.array([1.0, 0.0, np.nan])).codes.tolist()
+    [2, 1, 0]
+    """
+    return Coded(np.where(np.isnan(values), 0, values + 1).astype(np.int8), YES_OR_NO)
+
+
 def joined(parts: Sequence[Rows]) -> Rows:
     """Rows one after the other, of the same columns."""
     first = parts[0]
@@ -96,10 +122,14 @@ def joined(parts: Sequence[Rows]) -> Rows:
 
 
 def _joined_texts(columns: Sequence[Column], counts: Sequence[int]) -> Coded:
-    texts: dict[str, int] = {}
+    first = columns[0]
+    if isinstance(first, Coded) and first.answers:
+        answers = [column.codes for column in columns if isinstance(column, Coded)]
+        return Coded(np.concatenate(answers), YES_OR_NO)
+    texts: dict[Any, int] = {}
     codes = []
     for column, count in zip(columns, counts, strict=True):
-        names = column.texts if isinstance(column, Coded) else (getattr(column, "text", None) or "",)
+        names = column.texts if isinstance(column, Coded) else (getattr(column, "text", None),)
         known = np.array([texts.setdefault(name, len(texts)) for name in names])
         codes.append(known[column.codes] if isinstance(column, Coded) else np.full(count, known[0]))
     return Coded(np.concatenate(codes), tuple(texts))

@@ -1,4 +1,4 @@
-"""How long a sweep will take and how large its file will be, from its first block."""
+"""How long a sweep will take and how large its file will be, from a few of its blocks."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ from time import perf_counter
 from typing import NamedTuple
 
 from memwall.sweeps.files import opened
-from memwall.sweeps.plan import LeftOut, Sweep
+from memwall.sweeps.left_out import LeftOut
+from memwall.sweeps.planned import Planned
 
 
 class Size(NamedTuple):
-    """A sweep's cost, as its first block tells it."""
+    """A sweep's cost, as a few blocks tell it."""
 
     points: int
     time_s: float
@@ -21,8 +22,8 @@ class Size(NamedTuple):
     free_bytes: int
 
 
-def expected(sweep: Sweep, blocks: range, form: str | None, path: str | None) -> Size:
-    """What a run will take: every block as the first one, computed and written to memory.
+def expected(sweep: Planned, blocks: range, form: str | None, path: str | None) -> Size:
+    """What a run will take: every block as the first, the middle and the last one, computed and written.
 
     A block is under a tenth of a million points, so a sweep of one or a few is not measured.
 
@@ -38,13 +39,16 @@ def expected(sweep: Sweep, blocks: range, form: str | None, path: str | None) ->
     if len(blocks) < _FEW:
         return Size(points, 0.0, 0.0, free_bytes)
     sweep.rows(blocks.start, LeftOut())  # what is loaded once
-    began, each_bytes = perf_counter(), 0
-    rows = sweep.rows(blocks.start, LeftOut())
-    if form and rows is not None and rows.length:
-        writer = opened(io.BytesIO(), form, sweep.columns)
-        writer.write(rows)
-        each_bytes = writer.flush()
-    return Size(points, (perf_counter() - began) * len(blocks), float(each_bytes * len(blocks)), free_bytes)
+    began, sampled_bytes = perf_counter(), 0
+    sample = (blocks[0], blocks[len(blocks) // 2], blocks[-1])
+    for number in sample:
+        rows = sweep.rows(number, LeftOut())
+        if form and rows is not None and rows.length:
+            writer = opened(io.BytesIO(), form, sweep.columns)
+            writer.write(rows)
+            sampled_bytes += writer.flush()
+    share = len(blocks) / len(sample)
+    return Size(points, (perf_counter() - began) * share, sampled_bytes * share, free_bytes)
 
 
 _FEW = 64

@@ -14,7 +14,8 @@ from typing import Any, NamedTuple
 import memwall
 from memwall.errors import FileError, UsageError, shown
 from memwall.sweeps.files import Writer, opened, partial_name
-from memwall.sweeps.plan import LeftOut, Sweep
+from memwall.sweeps.left_out import LeftOut
+from memwall.sweeps.planned import Planned
 from memwall.sweeps.rows import Rows
 
 KEPT_EVERY_S = 5.0
@@ -41,7 +42,7 @@ class Done(NamedTuple):
     left_out: LeftOut
 
 
-def each_block(sweep: Sweep, blocks: range, left_out: LeftOut, seen: Seen) -> Iterator[Rows]:
+def each_block(sweep: Planned, blocks: range, left_out: LeftOut, seen: Seen) -> Iterator[Rows]:
     """The rows of blocks, one after the other; nothing of those where nothing is."""
     points = 0
     for number in blocks:
@@ -83,7 +84,7 @@ class _Place(NamedTuple):
 class File:
     """A sweep's run into one file."""
 
-    def __init__(self, sweep: Sweep, blocks: range, path: str, form: str) -> None:
+    def __init__(self, sweep: Planned, blocks: range, path: str, form: str) -> None:
         self._sweep, self._blocks, self._form = sweep, blocks, form
         self.path = os.path.realpath(path)
         self.partial = partial_name(self.path)

@@ -2,22 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from memwall import hardware
 from memwall.dtypes import find as find_dtype
+from memwall.errors import UsageError
 from memwall.ops import registry
 from memwall.reports.case import DEFAULT_DTYPE, DEFAULT_GPU
 from memwall.sweeps.best import Best
-from memwall.sweeps.plan import LeftOut, Spec, plan
+from memwall.sweeps.kinds import KINDS
+from memwall.sweeps.left_out import LeftOut
+from memwall.sweeps.plan import plan
+from memwall.sweeps.planned import Spec
 from memwall.sweeps.points import Array
+from memwall.sweeps.ranges import parse_axis, spread
 from memwall.sweeps.rows import Coded, Rows, Word, joined
+from memwall.sweeps.words import OF_PASSES
+from memwall.units import parse_count
 
-WORDS = ("gpu", "dtype", "weight_dtype", "kv_dtype", "out_dtype", "model")
-SETTINGS = ("causal", "impl", "phase", "eager", "changes", "estimate")
+WORDS = ("gpu", "dtype", "weight_dtype", "kv_dtype", "out_dtype", "model", "impl", "phase", "library")
+LAYOUT = ("tp", "pp", "ep", "dp")
+SETTINGS = ("causal", "eager", "merged", "sequence_parallel", "changes", "estimate", "calibration")
 
 
 class Table(NamedTuple):
@@ -53,10 +61,11 @@ def sweep(what: str, *, where: str | None = None, **given: Any) -> Table:
     """Every combination of ranges and names, as `memwall sweep` has them.
 
     Args:
-        what: an operator's name, or `step` or `capacity` with a `model`.
+        what: an operator's name, or a command's with a report: `step`, `capacity`, `serve` ...
         where: a condition on the rows: 'regime == "compute-bound"'.
-        given: dimensions as an int, a list or a range such as "1:8192:log2"; gpu, dtype and other formats as
-            a name or several (a list, or "h100,h200"); settings such as causal.
+        given: the command's flags. Numbers as an int, a list or a range such as "1:8192:log2"; gpu, dtype
+            and other names as one or several (a list, or "h100,h200"); settings such as causal; `changes`
+            as what-ifs on the GPU, each one value or several.
 
     Raises:
         UsageError: as the command says.
@@ -66,21 +75,7 @@ def sweep(what: str, *, where: str | None = None, **given: Any) -> Table:
     >>> table.columns["regime"].tolist()
     ['memory-bound', 'memory-bound', 'memory-bound', 'compute-bound']
     """
-    of_model = what in ("step", "capacity")
-    op = what if of_model else registry.find(what).name
-    words: dict[str, tuple[str | None, ...]] = {"gpu": (DEFAULT_GPU,)}
-    if not of_model:
-        words["dtype"] = (DEFAULT_DTYPE,)
-    ranges: dict[str, str] = {}
-    settings: dict[str, Any] = {}
-    for name, value in given.items():
-        if name in WORDS:
-            words[name] = tuple(_named(name, each) for each in _several(value))
-        elif name in SETTINGS:
-            settings[name] = value
-        else:
-            ranges[name] = ",".join(map(str, _several(value)))
-    planned = plan(Spec(op, words, ranges, settings, where))
+    planned = plan(_spec(what, where, given))
     left_out = LeftOut()
     found = [planned.rows(number, left_out) for number in range(planned.grid.count)]
     if left_out.error and left_out.points == planned.grid.points:
@@ -89,21 +84,66 @@ def sweep(what: str, *, where: str | None = None, **given: Any) -> Table:
     return Table(joined(parts), left_out)
 
 
+def _spec(what: str, where: str | None, given: Mapping[str, Any]) -> Spec:
+    report = what in KINDS and (what not in registry.ops() or "model" in given)
+    of_ops = what != "step" and not report
+    words: dict[str, tuple[Any, ...]] = {}
+    if of_ops or not report or KINDS[what].gpu:
+        words["gpu"] = (DEFAULT_GPU,)
+    if of_ops:
+        words["dtype"] = (DEFAULT_DTYPE,)
+    ranges: dict[str, str] = {}
+    settings: dict[str, Any] = {}
+    for name, value in given.items():
+        if name == "changes":
+            settings[name] = {key: str(each) for key, each in value.items() if len(_several(each)) == 1}
+            words |= {key: tuple(_several(each)) for key, each in value.items() if len(_several(each)) > 1}
+        elif name in SETTINGS or isinstance(value, bool):
+            settings[name] = value
+        elif name in WORDS or (report and not _counts(value)) or (what == "step" and name not in OF_PASSES):
+            each = _written(what if report else "", name, value)
+            words[name] = tuple(dict.fromkeys(_named(name, word) for word in each))
+        else:
+            ranges[name] = ",".join(map(str, _several(value)))
+    return Spec(registry.find(what).name if of_ops else what, words, ranges, settings, where, report=report)
+
+
+def _written(what: str, name: str, value: Any) -> Sequence[Any]:
+    """The values, ranges of layouts written out."""
+    if what in KINDS and name in KINDS[what].whole:
+        return [value]
+    if not isinstance(value, str):
+        return _several(value)
+    texts = spread(value, name)
+    return [parse_count(text, name) for text in texts] if name in LAYOUT else texts
+
+
+def _counts(value: Any) -> bool:
+    """Whether it is whole numbers, or ranges of them."""
+    try:
+        parse_axis(",".join(map(str, _several(value))), "", "")
+    except UsageError:
+        return False
+    return True
+
+
 def _several(value: Any) -> Sequence[Any]:
     if isinstance(value, str):
         return [each.strip() for each in value.split(",")]
     return list(value) if isinstance(value, Iterator | Sequence | np.ndarray | range) else [value]
 
 
-def _named(name: str, value: str) -> str:
+def _named(name: str, value: Any) -> Any:
     """The canonical name, so that a misspelt one is refused before anything is computed."""
     if name == "gpu":
         device = hardware.load(value)
         return value if device.own else device.name
-    return value if name == "model" else find_dtype(value).name
+    return find_dtype(value).name if name.endswith("dtype") else value
 
 
 def _array(column: Word | Coded | Array, length: int) -> Array:
     if isinstance(column, Word):
         return np.full(length, column.text or "")
+    if isinstance(column, Coded) and column.answers and column.codes.all():
+        return column.where(True)
     return np.array(column.texts)[column.codes] if isinstance(column, Coded) else column

@@ -9,9 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from memwall.errors import UsageError, nearest, shown
+from memwall.errors import UsageError, shown
+from memwall.sweeps.headings import meant
 from memwall.sweeps.points import Array
-from memwall.sweeps.rows import Coded, Rows, Word
+from memwall.sweeps.rows import Coded, Column, Rows, Word
 
 EXAMPLE = "--where 'regime == \"compute-bound\"'"
 _COMPARISONS: dict[type[ast.cmpop], Callable[[Any, Any], Any]] = {
@@ -46,12 +47,9 @@ class Condition:
             self._tree = ast.parse(text.strip(), mode="eval").body
         except (SyntaxError, ValueError, RecursionError, MemoryError):
             raise _no_condition(text) from None
-        for node in ast.walk(self._tree):
-            if isinstance(node, ast.Name) and node.id not in known:
-                near = [f"Did you mean {name}? " for name in nearest(node.id, known, 1)]
-                raise UsageError(
-                    f"--where: there is no column '{shown(node.id)}'", f"{''.join(near)}{', '.join(known)}"
-                )
+        for node in _columns(self._tree):
+            if node not in known:
+                raise UsageError(f"--where: there is no column '{shown(node)}'", meant(node, known))
 
     def places(self, rows: Rows) -> Array:
         """The rows for which it holds.
@@ -72,9 +70,8 @@ class Condition:
         match node:
             case ast.Constant(value=bool() | int() | float() | str()):
                 return node.value
-            case ast.Name():
-                column = rows.columns[node.id]
-                return (column.text or "") if isinstance(column, Word) else column
+            case ast.Name() | ast.Attribute():
+                return _cells(rows.columns[_dotted(node)])
             case ast.BoolOp():
                 sides = [np.asarray(self._value(value, rows), dtype=bool) for value in node.values]
                 both = np.logical_and if isinstance(node.op, ast.And) else np.logical_or
@@ -84,10 +81,19 @@ class Condition:
             case ast.UnaryOp(op=ast.USub()):
                 return -self._value(node.operand, rows)
             case ast.BinOp(op=op) if type(op) in _ARITHMETIC:
-                return _ARITHMETIC[type(op)](self._value(node.left, rows), self._value(node.right, rows))
+                left, right = self._value(node.left, rows), self._value(node.right, rows)
+                return _ARITHMETIC[type(op)](left, self._divisor(op, right))
             case ast.Compare():
                 return self._compared(node, rows)
         raise _no_condition(self.text)
+
+    def _divisor(self, op: ast.operator, value: Any) -> Any:
+        """What is divided by: nothing where it is 0, so that no comparison holds."""
+        if not isinstance(op, ast.Div | ast.Mod):
+            return value
+        if isinstance(value, int | float) and not value:
+            raise UsageError(f"--where '{shown(self.text)}' divides by 0", f"Write it like {EXAMPLE}")
+        return np.where(np.asarray(value) == 0, np.nan, value)
 
     def _compared(self, node: ast.Compare, rows: Rows) -> Any:
         values = [self._value(each, rows) for each in (node.left, *node.comparators)]
@@ -109,7 +115,37 @@ def _pair(left: Any, compare: Callable[[Any, Any], Any], right: Any) -> Any:
         return left.where(right) == (compare is operator.eq)
     if isinstance(left, str) != isinstance(right, str):
         raise TypeError(right)
-    return compare(left, right)
+    return compare(left, right) & _known(left) & _known(right)
+
+
+def _known(value: Any) -> Any:
+    """Where there is a number: what is unknown meets no comparison."""
+    numbers = isinstance(value, np.ndarray) and value.dtype.kind == "f"
+    return ~np.isnan(value) if numbers else np.True_
+
+
+def _cells(column: Column) -> Any:
+    """A column as conditions take it: an answer holds where it is yes."""
+    if isinstance(column, Word):
+        return column.text or ""
+    if isinstance(column, Coded) and column.answers:
+        return column.where(True)
+    return column
+
+
+def _columns(tree: ast.expr) -> list[str]:
+    """The columns that an expression names; those of nested keys have dots."""
+    found, inner = [], set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute):
+            inner.add(id(node.value))
+        if isinstance(node, ast.Name | ast.Attribute) and id(node) not in inner:
+            found.append(_dotted(node))
+    return found
+
+
+def _dotted(node: ast.expr) -> str:
+    return ast.unparse(node)
 
 
 def _no_condition(text: str) -> UsageError:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Sequence
 from typing import Literal, NamedTuple
 
 from memwall.dtypes import Dtype, Precision
-from memwall.maths import ceil_div
+from memwall.maths import ceil_div, whole_up
 from memwall.models.model import Storage
 from memwall.models.passes import Tokens
 from memwall.program import Kernel, Program, Tensor
@@ -84,7 +83,7 @@ class Setting(NamedTuple):
         """Pairs of a token and an expert on one GPU, each token using so many experts; of the busiest."""
         if self.expert_gpus == 1:
             return self.rows * used
-        return math.ceil(self.met * used * self.imbalance / self.expert_gpus)
+        return whole_up(self.met * used * self.imbalance / self.expert_gpus)  # type: ignore[no-any-return]
 
     @property
     def narrow(self) -> Dtype | None:
