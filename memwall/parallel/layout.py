@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from memwall.errors import UsageError
-from memwall.maths import ceil_div
+from memwall.maths import Count, ceil_div, minimum
 from memwall.models.attentions import GroupedAttention
 from memwall.models.mlps import Experts
 from memwall.models.model import Layers, Model
@@ -57,14 +57,13 @@ class Layout(NamedTuple):
         words = [f"{name} {degree}" for name, degree in named.items() if degree > 1]
         return ", ".join([*words, *(["sequence parallel"] if self.sequence_parallel else [])]) or "one GPU"
 
-    def microbatches(self, batch: int) -> int:
+    def microbatches(self, batch: Count) -> Count:
         """Parts of a replica's batch that follow each other through the stages: one a stage, if so many."""
-        return min(self.pp, int(ceil_div(batch, self.dp)))
+        return minimum(self.pp, ceil_div(batch, self.dp))
 
-    def local_batch(self, batch: int) -> int:
+    def local_batch(self, batch: Count) -> Count:
         """Sequences that a GPU has in a pass: of the replica with most, the largest microbatch."""
-        each: int = ceil_div(ceil_div(batch, self.dp), self.microbatches(batch))
-        return each
+        return ceil_div(ceil_div(batch, self.dp), self.microbatches(batch))
 
 
 ONE = Layout()
