@@ -121,20 +121,21 @@ function tableRow(k, now) {
   row.dataset.value = String(k.bound_time_s);
   row.dataset.estimate = k.estimate_time_s === null ? "" : String(k.estimate_time_s);
   const texts = {
-    name: k.name, kind: k.kind, repeats: String(k.repeats), flops: k.flops ? scaled(k.repeats * k.flops, "FLOP") : "-",
-    bytes: scaled(k.repeats * k.traffic_bytes, "B"), intensity: k.arithmetic_intensity === null ? "-" : significant(k.arithmetic_intensity),
-    limit: k.limited_by, each: seconds(k.bound_time_s), time: "",
-    estimate: k.estimate_time_s === null ? "-" : seconds(k.repeats * k.estimate_time_s),
+    name: k.name, time: "", estimate: k.estimate_time_s === null ? "-" : seconds(k.repeats * k.estimate_time_s),
+    each: seconds(k.bound_time_s), repeats: String(k.repeats), limit: k.limited_by,
+    bytes: scaled(k.repeats * k.traffic_bytes, "B"), flops: k.flops ? scaled(k.repeats * k.flops, "FLOP") : "-",
+    intensity: k.arithmetic_intensity === null ? "-" : significant(k.arithmetic_intensity), kind: k.kind,
   };
   for (const [name, text] of Object.entries(texts)) {
     const cell = row.insertCell();
     cell.textContent = text;
     if (WORDS.includes(name)) cell.className = "word";
+    if (name === "estimate") cell.className = "estimated";
     if (name !== "time") continue;
     const bar = document.createElement("span");
     bar.className = "share";
     bar.style.width = `${(2.5 * share).toFixed(2)}rem`;
-    cell.append(bar, `${seconds(k.repeats * k.bound_time_s)}  ${share >= 0.001 ? significant(100 * share, 3) : "0"} %`);
+    cell.append(bar, `${seconds(k.repeats * k.bound_time_s)}, ${share >= 0.001 ? significant(100 * share, 3) : "0"} %`);
   }
   return row;
 }
@@ -148,7 +149,7 @@ function dots(now) {
     const svg = holder.querySelector("svg"), frame = JSON.parse(holder.dataset.frame);
     svg.querySelectorAll(".op").forEach((old) => old.remove());
     const ranked = now.kernels.filter((k) => k.flops && k.traffic_bytes).sort((a, b) => b.repeats * b.bound_time_s - a.repeats * a.bound_time_s);
-    const boxes = [];
+    const boxes = [...frame.taken];
     for (const k of [...ranked].reverse()) {
       const x = place(k.arithmetic_intensity, frame.x, frame.left, frame.right);
       const y = place(k.flops / k.bound_time_s, frame.y, frame.bottom, frame.top);
@@ -158,6 +159,7 @@ function dots(now) {
       for (const event of ["mouseenter", "focus"]) dot.addEventListener(event, () => tip(said, dot));
       for (const event of ["mouseleave", "blur"]) dot.addEventListener(event, () => tip("", dot));
       svg.append(dot);
+      boxes.push([x - 6, y - 6, x + 6, y + 6]);
     }
     for (const k of ranked.slice(0, frame.right - frame.left < 400 ? 2 : 6)) {
       const x = place(k.arithmetic_intensity, frame.x, frame.left, frame.right);
@@ -171,9 +173,9 @@ function place(value, [low, high], from, to) {
   return from + share * (to - from);
 }
 function label(svg, frame, boxes, text, x, y) {
-  const width = text.length * 7.4;
-  for (const [dx, dy] of [[10, 17], [10, -9], [10, 32], [-10 - width, -9], [10, 47], [-10 - width, 17]]) {
-    const box = [x + dx, y + dy - 12, x + dx + width, y + dy + 3];
+  const width = text.length * 7.2;
+  for (const [dx, dy] of [[10, 17], [10, -9], [-10 - width, -9], [10, 32], [-10 - width, 5], [10, 47], [-10 - width, 17], [-10 - width, -24]]) {
+    const box = [x + dx, y + dy - 11, x + dx + width, y + dy + 3];
     const free = box[0] > frame.left && box[2] < frame.right && box[3] < frame.bottom && box[1] > frame.top &&
       !boxes.some((b) => b[0] < box[2] && box[0] < b[2] && b[1] < box[3] && box[1] < b[3]);
     if (!free) continue;

@@ -21,7 +21,10 @@ from memwall.htmlreport.sources import sources
 from memwall.htmlreport.trace import Tape
 from memwall.models.model import Model
 from memwall.plot import roofline
-from memwall.plot.layout import framed
+from memwall.plot.figure import Curve
+from memwall.plot.labels import Area
+from memwall.plot.layout import Frame, framed, text_area
+from memwall.plot.scene import Text
 from memwall.plot.svg import style as svg_style
 from memwall.plot.svg import svg
 from memwall.render.step_record import all_notes
@@ -114,7 +117,7 @@ def _most(question: Question) -> tuple[int, int]:
 def _document(question: Question, parts: Sequence[OnGpu], refusals: Sequence[Refusal], tape: Tape) -> str:
     return _resource("page.html").format(
         title=escape(f"{question.model.title}: what a pass must cost"),
-        css=_resource("page.css") + svg_style(),
+        css=_resource("page.css") + svg_style().replace("@media ", "@media screen and "),  # paper is light
         body=_kind(parts[0]),
         gpus=_picks("gpu", [(part.device.name, part.device.name) for part in parts]),
         phases=_picks("phase", [(phase, phase) for phase in parts[0].forms]),
@@ -169,21 +172,35 @@ def _data(question: Question, parts: Sequence[OnGpu], tape: Tape) -> str:
 
 
 def _roof(part: OnGpu) -> str:
-    """The roofs of a GPU at two widths; the script adds the kernels."""
-    figure = roofline.figure([part.device], [], least=LEAST_INTENSITY)._replace(subtitle="", notes=())
-    drawn = []
-    for (width, height), name in ((WIDE, "wide"), (NARROW, "narrow")):
-        scene, frame = framed(figure, width, height)
-        area = frame.area._asdict() | {
-            "x": [figure.x.low, figure.x.high],
-            "y": [figure.y.low, figure.y.high],
-        }
-        data, gpu = escape(json.dumps(area)), escape(part.device.name)
-        drawn.append(
-            f'<figure class={name} style="margin:0" data-gpu="{gpu}" data-frame="{data}">'
-            f"{svg(scene, standalone=False)}</figure>"
-        )
-    return "".join(drawn)
+    """The roofs of a GPU at two widths, on a phone those that the pass meets; the script adds the kernels."""
+    report = next(iter(part.reports.values()))
+    met = list(dict.fromkeys(dtype for line in report.lines for dtype in line.bound.work.matrix_flops))
+    return _figure(part, WIDE, "wide", []) + _figure(part, NARROW, "narrow", met)
+
+
+def _figure(part: OnGpu, size: tuple[float, float], name: str, dtypes: Sequence[str]) -> str:
+    """One drawing, with where data and texts stand in it."""
+    figure = roofline.figure([part.device], [], (), dtypes, LEAST_INTENSITY)
+    scene, frame = framed(figure._replace(subtitle="", notes=()), *size)
+    taken = [text_area(mark) for mark in scene.marks if isinstance(mark, Text)]
+    taken += [_flat(frame, curve) for curve in figure.curves if curve.points[0][1] == curve.points[-1][1]]
+    area = frame.area._asdict() | {
+        "x": [figure.x.low, figure.x.high],
+        "y": [figure.y.low, figure.y.high],
+        "taken": [[round(edge, 1) for edge in each] for each in taken if each.inside(frame.area)],
+    }
+    data, gpu = escape(json.dumps(area)), escape(part.device.name)
+    notes = "".join(f"<p class=faint>{escape(note)}</p>" for note in figure.notes)
+    return (
+        f'<figure class={name} style="margin:0" data-gpu="{gpu}" data-frame="{data}">'
+        f"{svg(scene, standalone=False)}{notes}</figure>"
+    )
+
+
+def _flat(frame: Frame, roof: Curve) -> Area:
+    """What a roof takes."""
+    (left, y), (right, _) = map(frame.at, (roof.points[0], roof.points[-1]))
+    return Area(left, y - 1, right, y + 1)
 
 
 def _notes(part: OnGpu) -> str:
@@ -216,14 +233,15 @@ def _resource(name: str) -> str:
 
 _COLUMNS = (
     ("name", "kernel", "word"),
-    ("kind", "kind", "word"),
-    ("repeats", "times", ""),
-    ("flops", "FLOPs, all", ""),
-    ("bytes", "traffic, all", ""),
-    ("intensity", "FLOP/B", ""),
-    ("limit", "limited by", "word"),
-    ("each", "bound, each", ""),
     ("time", "bound, all", ""),
     ("estimate", "estimate, all", "estimated"),
+    ("each", "bound, each", ""),
+    ("repeats", "times", ""),
+    ("limit", "limited by", "word"),
+    ("bytes", "traffic, all", ""),
+    ("flops", "FLOPs, all", ""),
+    ("intensity", "FLOP/B", ""),
+    ("kind", "kind", "word"),
 )
+"""In the order in which page.js fills them."""
 _HEAD = '<th class="{kind}" scope=col data-sort={sort} aria-sort=none><button type=button>{text}</button>'

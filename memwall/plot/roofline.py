@@ -171,7 +171,7 @@ def _axes(
     high = max([*(ridge * 8 for ridge in ridges), *(x for x, _ in points)])
     low, high = low / _ROOM_X, high * ROOM
     bottom = min(low * min(device.bandwidth.value for device in devices), *(y for _, y in points), max(peaks))
-    most = max(*peaks, *(y for _, y in points))
+    most = max([*peaks, *(y for _, y in points)])
     x = Axis("arithmetic intensity, FLOP/B", low, high, decades(low, high, significant))
     bottom, top = bottom / ROOM, most * 2
     return x, Axis("FLOP/s", bottom, top, decades(bottom, top, _rate))
