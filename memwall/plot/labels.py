@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from memwall.plot.figure import Point
 from memwall.plot.metrics import width_of
+from memwall.plot.steady import direction, length
 
 
 class Area(NamedTuple):
@@ -64,7 +65,7 @@ _GAP = 3
 """Pixels between two texts side by side."""
 _DISTANCES = (9, 14, 22, 32, 44, 58, 74, 92, 112, 136, 164, 196)
 _DIRECTIONS = tuple(
-    math.radians(angle) for angle in (-35, 35, -145, 145, -90, 90, 0, 180, -60, 60, -120, 120)
+    direction(degrees) for degrees in (-35, 35, -145, 145, -90, 90, 0, 180, -60, 60, -120, 120)
 )
 _FAR = 20
 
@@ -107,8 +108,8 @@ def place(
 def _best(wish: Wish, frame: Area, occupied: Sequence[Area], on_lines: Sequence[Area]) -> Placed | None:
     fallback: tuple[int, Placed] | None = None
     for distance in _DISTANCES[: 3 if wish.minor else None]:
-        for direction in _DIRECTIONS:
-            area = _area(wish, distance, direction)
+        for way in _DIRECTIONS:
+            area = _area(wish, distance, way)
             if not area.inside(frame) or any(area.meets(other) for other in occupied):
                 continue
             crossed = sum(area.meets(point) for point in on_lines)
@@ -122,10 +123,10 @@ def _best(wish: Wish, frame: Area, occupied: Sequence[Area], on_lines: Sequence[
     return fallback[1] if fallback else None
 
 
-def _area(wish: Wish, distance: float, direction: float) -> Area:
+def _area(wish: Wish, distance: float, way: Point) -> Area:
     """The label's rectangle, its nearest edge or corner in that direction."""
     width, height = width_of(wish.text, wish.height), wish.height * 1.15
-    dx, dy = math.cos(direction), math.sin(direction)
+    dx, dy = way
     x, y = wish.at[0] + distance * dx, wish.at[1] + distance * dy
     left = x - width * (1 - dx) / 2 if abs(dx) < 0.5 else (x if dx > 0 else x - width)
     top = y - height * (1 - dy) / 2
@@ -136,6 +137,6 @@ def _dense(line: tuple[Point, ...]) -> list[Point]:
     """Points along a line, a few pixels apart."""
     dense = []
     for (x0, y0), (x1, y1) in pairwise(line):
-        steps = max(1, math.ceil(math.hypot(x1 - x0, y1 - y0) / 4))
+        steps = max(1, math.ceil(length(x1 - x0, y1 - y0) / 4))
         dense += [(x0 + (x1 - x0) * i / steps, y0 + (y1 - y0) * i / steps) for i in range(steps + 1)]
     return dense

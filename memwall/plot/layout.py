@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
@@ -12,6 +11,7 @@ from memwall.plot.labels import Area, Placed, Wish, around, place
 from memwall.plot.margins import BODY, RADIUS, SMALL, below, head, legend
 from memwall.plot.metrics import width_of
 from memwall.plot.scene import FAINT, GRID, INK, Line, Mark, Scene, Shape, Text
+from memwall.plot.steady import degrees_of, direction, length
 
 WIDTH, HEIGHT = 820.0, 560.0
 RING, CORNER, POINT = 5.0, 4.5, 1.4
@@ -126,13 +126,14 @@ def _over(left: float, right: float, y: float, curve: Curve, taken: Sequence[Are
 def _along(start: Point, end: Point, curve: Curve, dots: Sequence[Area]) -> Text:
     """A label above a slope, where the fewest dots are; of equal places the lowest."""
     (x0, y0), (x1, y1) = start, end
-    half = width_of(curve.label, SMALL) / 2 / math.hypot(x1 - x0, y1 - y0)
-    angle = math.degrees(math.atan2(y1 - y0, x1 - x0))
-    up = math.radians(angle - 90)
+    long = length(x1 - x0, y1 - y0)
+    half = width_of(curve.label, SMALL) / 2 / long
+    angle = degrees_of(x1 - x0, y1 - y0)
+    up = ((y1 - y0) / long, -(x1 - x0) / long)
 
     def text_at(along: float) -> Text:
         x, y = x0 + (x1 - x0) * along, y0 + (y1 - y0) * along
-        at = (x + 9 * math.cos(up), y + 9 * math.sin(up))
+        at = (x + 9 * up[0], y + 9 * up[1])
         return Text(at, curve.label, SMALL, curve.color, "middle", angle=angle, halo=True)
 
     if half >= 0.45:
@@ -146,8 +147,8 @@ def text_area(text: Text) -> Area:
     width = width_of(text.text, text.height)
     x, y = text.at
     if text.angle:
-        turn = math.radians(text.angle)
-        dx, dy = width / 2 * abs(math.cos(turn)), width / 2 * abs(math.sin(turn))
+        across, down = direction(text.angle)
+        dx, dy = width / 2 * abs(across), width / 2 * abs(down)
         return Area(x - dx, y - dy - text.height, x + dx, y + dy)
     left = x - {"start": 0.0, "middle": width / 2, "end": width}[text.anchor]
     return Area(left, y - text.height, left + width, y + text.height * 0.3)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from memwall.errors import NotAvailable
+from memwall.errors import NotAvailable, UsageError, shown
 from memwall.hardware import Device
 from memwall.hierarchy import l2_bandwidth, shared_bandwidth
 from memwall.plot.figure import Axis, Curve, Dot, Figure, Link, Point, decades
@@ -19,6 +19,9 @@ from memwall.units import (
 
 BESIDE = ("fp64", "fp32", "tf32", "bf16", "fp16", "fp8", "int8", "nvfp4", "fp4", "mxfp4")
 """Formats whose roofs are drawn for one GPU when none are named."""
+LEVELS = ("hbm", "l2", "smem")
+"""Memories as `limited_by` calls them; the main one, of whatever kind, first."""
+_INNER = ("L2", "shared memory")
 OPS, ROOM = 1, 1.25
 """The colour of operators on one GPU, and how far the axes reach beyond what they show."""
 
@@ -44,6 +47,7 @@ def figure(
     runs: Sequence[Run] = (),
     dtypes: Sequence[str] = (),
     least: float = 1.0,
+    levels: Sequence[str] | None = None,
 ) -> Figure:
     """The picture of operators on one or several GPUs.
 
@@ -53,6 +57,7 @@ def figure(
         runs: measured runs, each beside its prediction.
         dtypes: whose roofs to draw; by default every one of a single GPU, of several those asked for.
         least: an intensity that the picture reaches down to [FLOP/B].
+        levels: memories whose slopes to draw; by default every one of a single GPU, of several the main one.
     """
     roofs = {device.name: _roofs(device, dtypes or _default_dtypes(devices, reports)) for device in devices}
     dots = list(dict.fromkeys(_dot(report, devices) for report in reports if _at(report)))
@@ -62,9 +67,11 @@ def figure(
     curves: list[Curve] = []
     for number, device in enumerate(devices):
         several = len(devices) > 1
-        curves += _curves(device, roofs[device.name], x, y, number if several else 0, several)
+        drawn = slopes(device, levels or (LEVELS if not several else LEVELS[:1]))
+        curves += _curves(device, roofs[device.name], x, y, number if several else 0, several, drawn)
         dots += _ridges(device, roofs[device.name], number if several else 0, several)
     notes = [f"{report.op}: no FLOPs or no bytes, so no place here" for report in reports if not _at(report)]
+    notes += _missing(devices, levels)
     title = (
         " and ".join(device.title for device in devices) if len(devices) < _NAMED else f"{len(devices)} GPUs"
     )
@@ -184,22 +191,61 @@ def _rate(value: float) -> str:
     return format_flops_per_s(value).removesuffix("FLOP/s").strip()
 
 
-def slopes(device: Device, every: bool) -> list[tuple[str, float]]:
-    """The bandwidths of main memory, L2 and shared memory, as far as they are known, by name [B/s]."""
+def levels_of(text: str) -> list[str]:
+    """The memories named in a,b,c.
+
+    Raises:
+        UsageError: there is no such one.
+    """
+    names = [name.strip().lower() for name in text.split(",") if name.strip()]
+    wrong = next((name for name in names if name not in LEVELS), None)
+    if wrong or not names:
+        raise UsageError(
+            f"--levels: no memory is called '{shown(wrong or text)}'", f"Any of {','.join(LEVELS)}"
+        )
+    return [name for name in LEVELS if name in names]
+
+
+def slopes(device: Device, levels: Sequence[str]) -> list[tuple[str, float]]:
+    """The bandwidths of memories, as far as they are known, by name [B/s]."""
     kind = str(device.data["memory"].get("type", ""))
-    found = [("HBM" if kind.startswith("HBM") else "memory", device.bandwidth.value)]
-    for name, rate in (("L2", l2_bandwidth(device)), ("shared memory", shared_bandwidth(device))):
-        if every and rate:
-            found.append((name, rate.value))
-    return found
+    rates = (device.bandwidth, l2_bandwidth(device), shared_bandwidth(device))
+    named = dict(
+        zip(
+            LEVELS,
+            zip(("HBM" if kind.startswith("HBM") else "memory", *_INNER), rates, strict=True),
+            strict=True,
+        )
+    )
+    found = [named[level] for level in levels]
+    return [(name, rate.value) for name, rate in found if rate is not None]
+
+
+def _missing(devices: Sequence[Device], levels: Sequence[str] | None) -> list[str]:
+    """Why a slope that one would look for is not there."""
+    if levels is None and len(devices) > 1:
+        return ["Slopes of several GPUs are main memory's; of L2 and shared memory too: --levels hbm,l2,smem"]
+    known = {"l2": l2_bandwidth, "smem": shared_bandwidth}
+    return [
+        f"{device.name}: no bandwidth of {name} is known, so it has no slope"
+        for device in devices
+        for (level, rate), name in zip(known.items(), _INNER, strict=True)
+        if level in (levels or LEVELS) and rate(device) is None
+    ]
 
 
 def _curves(
-    device: Device, roofs: dict[float, str], x: Axis, y: Axis, color: int, several: bool
+    device: Device,
+    roofs: dict[float, str],
+    x: Axis,
+    y: Axis,
+    color: int,
+    several: bool,
+    drawn: Sequence[tuple[str, float]],
 ) -> list[Curve]:
     curves = []
     highest = max(roofs, default=y.high)  # without a peak in these formats the slope has no end
-    for number, (level, rate) in enumerate(slopes(device, not several)):
+    for number, (level, rate) in enumerate(drawn):
         start = max(x.low, y.low / rate)
         end = min(x.high, highest / rate)
         text = f"{level} {format_bytes_per_s(rate)}"
