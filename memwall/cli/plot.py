@@ -110,6 +110,7 @@ def plot_roofline(
 ) -> int:
     """The log-log roofline of GPUs, with operators on it."""
     from memwall.plot import roofline as view
+    from memwall.plot.levels import levels_of
     from memwall.plot.measured import runs
     from memwall.plot.ops import reports_of
 
@@ -123,7 +124,7 @@ def plot_roofline(
         click.echo(f"warning: {shown(measured, 120)} has no run of these operators on {names}", err=True)
     if not ops:
         reports = list({id(run.report.case): run.report for run in found}.values())
-    chosen = view.levels_of(levels) if levels else None
+    chosen = levels_of(levels) if levels else None
     return show(view.figure(devices, reports, found, dtypes, levels=chosen), target)
 
 

@@ -21,9 +21,10 @@ from memwall.htmlreport.sources import sources
 from memwall.htmlreport.trace import Tape
 from memwall.models.model import Model
 from memwall.plot import roofline
+from memwall.plot.curves import text_areas
 from memwall.plot.figure import Curve
 from memwall.plot.labels import Area
-from memwall.plot.layout import Frame, framed, text_area
+from memwall.plot.layout import Frame, framed
 from memwall.plot.scene import Text
 from memwall.plot.svg import style as svg_style
 from memwall.plot.svg import svg
@@ -182,7 +183,7 @@ def _figure(part: OnGpu, size: tuple[float, float], name: str, dtypes: Sequence[
     """One drawing, with where data and texts stand in it."""
     figure = roofline.figure([part.device], [], (), dtypes, LEAST_INTENSITY)
     scene, frame = framed(figure._replace(subtitle="", notes=()), *size)
-    taken = [text_area(mark) for mark in scene.marks if isinstance(mark, Text)]
+    taken = [area for mark in scene.marks if isinstance(mark, Text) for area in text_areas(mark)]
     taken += [_flat(frame, curve) for curve in figure.curves if curve.points[0][1] == curve.points[-1][1]]
     area = frame.area._asdict() | {
         "x": [figure.x.low, figure.x.high],

@@ -36,6 +36,8 @@ class Curve(NamedTuple):
     """In the legend; none if empty."""
     label: str = ""
     """Beside the curve."""
+    brief: str = ""
+    """The same where there is little room."""
     strong: bool = True
     dashed: bool = False
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from memwall.errors import NotAvailable, UsageError, shown
+from memwall.errors import NotAvailable
 from memwall.hardware import Device
-from memwall.hierarchy import l2_bandwidth, shared_bandwidth
 from memwall.plot.figure import Axis, Curve, Dot, Figure, Link, Point, decades
+from memwall.plot.levels import LEVELS, missing, slopes
 from memwall.reports.roofline import RooflineReport
 from memwall.units import (
     format_bytes_per_s,
@@ -19,9 +19,6 @@ from memwall.units import (
 
 BESIDE = ("fp64", "fp32", "tf32", "bf16", "fp16", "fp8", "int8", "nvfp4", "fp4", "mxfp4")
 """Formats whose roofs are drawn for one GPU when none are named."""
-LEVELS = ("hbm", "l2", "smem")
-"""Memories as `limited_by` calls them; the main one, of whatever kind, first."""
-_INNER = ("L2", "shared memory")
 OPS, ROOM = 1, 1.25
 """The colour of operators on one GPU, and how far the axes reach beyond what they show."""
 
@@ -60,7 +57,7 @@ def figure(
         levels: memories whose slopes to draw; by default every one of a single GPU, of several the main one.
     """
     roofs = {device.name: _roofs(device, dtypes or _default_dtypes(devices, reports)) for device in devices}
-    dots = list(dict.fromkeys(_dot(report, devices) for report in reports if _at(report)))
+    dots = _labelled(list(dict.fromkeys(_dot(report, devices) for report in reports if _at(report))))
     dots += [_measured(run, devices) for run in runs if _at(run.report)]
     links = [Link(at, (at[0], run.flops_per_s)) for run in runs if (at := _at(run.report)) is not None]
     x, y = _axes(devices, roofs, [dot.at for dot in dots], least)
@@ -71,7 +68,11 @@ def figure(
         curves += _curves(device, roofs[device.name], x, y, number if several else 0, several, drawn)
         dots += _ridges(device, roofs[device.name], number if several else 0, several)
     notes = [f"{report.op}: no FLOPs or no bytes, so no place here" for report in reports if not _at(report)]
-    notes += _missing(devices, levels)
+    notes += missing(devices, levels)
+    if len(devices) > 1 and any(not dot.label and dot.shape == "disc" for dot in dots):
+        notes.append(
+            "An operator has one intensity on every GPU: its label stands at the highest of its dots"
+        )
     title = (
         " and ".join(device.title for device in devices) if len(devices) < _NAMED else f"{len(devices)} GPUs"
     )
@@ -121,6 +122,15 @@ def _dot(report: RooflineReport, devices: Sequence[Device]) -> Dot:
         f"{format_seconds(report.bound_time_s)}, {report.regime}"
     )
     return Dot(at, _color(report.device, devices), label(report), hover)
+
+
+def _labelled(dots: Sequence[Dot]) -> list[Dot]:
+    """An operator has one intensity on every GPU, so its dots are a column: the highest has the label."""
+    highest: dict[tuple[str, float], float] = {}
+    for dot in dots:
+        key = (dot.label, dot.at[0])
+        highest[key] = max(highest.get(key, 0.0), dot.at[1])
+    return [dot if highest[dot.label, dot.at[0]] == dot.at[1] else dot._replace(label="") for dot in dots]
 
 
 def _measured(run: Run, devices: Sequence[Device]) -> Dot:
@@ -191,49 +201,6 @@ def _rate(value: float) -> str:
     return format_flops_per_s(value).removesuffix("FLOP/s").strip()
 
 
-def levels_of(text: str) -> list[str]:
-    """The memories named in a,b,c.
-
-    Raises:
-        UsageError: there is no such one.
-    """
-    names = [name.strip().lower() for name in text.split(",") if name.strip()]
-    wrong = next((name for name in names if name not in LEVELS), None)
-    if wrong or not names:
-        raise UsageError(
-            f"--levels: no memory is called '{shown(wrong or text)}'", f"Any of {','.join(LEVELS)}"
-        )
-    return [name for name in LEVELS if name in names]
-
-
-def slopes(device: Device, levels: Sequence[str]) -> list[tuple[str, float]]:
-    """The bandwidths of memories, as far as they are known, by name [B/s]."""
-    kind = str(device.data["memory"].get("type", ""))
-    rates = (device.bandwidth, l2_bandwidth(device), shared_bandwidth(device))
-    named = dict(
-        zip(
-            LEVELS,
-            zip(("HBM" if kind.startswith("HBM") else "memory", *_INNER), rates, strict=True),
-            strict=True,
-        )
-    )
-    found = [named[level] for level in levels]
-    return [(name, rate.value) for name, rate in found if rate is not None]
-
-
-def _missing(devices: Sequence[Device], levels: Sequence[str] | None) -> list[str]:
-    """Why a slope that one would look for is not there."""
-    if levels is None and len(devices) > 1:
-        return ["Slopes of several GPUs are main memory's; of L2 and shared memory too: --levels hbm,l2,smem"]
-    known = {"l2": l2_bandwidth, "smem": shared_bandwidth}
-    return [
-        f"{device.name}: no bandwidth of {name} is known, so it has no slope"
-        for device in devices
-        for (level, rate), name in zip(known.items(), _INNER, strict=True)
-        if level in (levels or LEVELS) and rate(device) is None
-    ]
-
-
 def _curves(
     device: Device,
     roofs: dict[float, str],
@@ -253,8 +220,9 @@ def _curves(
             Curve(
                 ((start, start * rate), (end, end * rate)),
                 color,
-                device.name if several and not number else "",
-                f"{device.name} {text}" if several else text,
+                _legend(device, roofs, drawn) if several and not number else "",
+                level if several else text,
+                level,
                 strong=not number,
             )
         )
@@ -262,8 +230,15 @@ def _curves(
     for peak, formats in reversed(roofs.items()):
         text = f"{formats} {format_flops_per_s(peak)}"
         roof = ((min(peak / rate, x.high), peak), (x.high, peak))
-        curves.append(Curve(roof, color, "", f"{device.name} {text}" if several else text))
+        curves.append(Curve(roof, color, "", formats if several else text, formats))
     return curves
+
+
+def _legend(device: Device, roofs: dict[float, str], drawn: Sequence[tuple[str, float]]) -> str:
+    """A GPU among several with its rates: its slopes and roofs have no room for them."""
+    slopes = [f"{level} {format_bytes_per_s(rate)}" for level, rate in drawn]
+    peaks = [f"{formats} {format_flops_per_s(peak)}" for peak, formats in roofs.items()]
+    return f"{device.name}: {', '.join([*slopes, *peaks])}"
 
 
 def _ridges(device: Device, roofs: dict[float, str], color: int, several: bool) -> list[Dot]:
