@@ -43,8 +43,7 @@ def settled(model: Model, device: Device, asked: Mapping[str, Any]) -> Settled:
         NotAvailable: the device has no peak for that format, or the model has no such phase.
     """
     impl, eager, merged = asked.get("impl", "flash"), asked.get("eager", False), asked.get("merged", False)
-    if impl not in IMPLS:
-        raise UsageError(f"attention has no implementation '{impl}'", f"Choose from: {', '.join(IMPLS)}")
+    check_impl(impl)
     seq, context = asked.get("seq"), asked.get("context")
     phase = phase_of(model, asked.get("phase"), seq, context)
     tokens, source = tokens_of(model, phase, asked["batch"], seq, context, asked.get("source_tokens"))
@@ -56,3 +55,13 @@ def settled(model: Model, device: Device, asked: Mapping[str, Any]) -> Settled:
     setting = part_of(setting, layout, tokens)._replace(eager=eager, merged=merged or not eager)
     chosen = fastest(part, setting, device)
     return Settled(phase, tokens, source, formats, storage, layout, part, chosen)
+
+
+def check_impl(impl: str) -> None:
+    """Whether attention is implemented so.
+
+    Raises:
+        UsageError: it is not.
+    """
+    if impl not in IMPLS:
+        raise UsageError(f"attention has no implementation '{impl}'", f"Choose from: {', '.join(IMPLS)}")
