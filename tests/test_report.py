@@ -6,6 +6,7 @@ import json
 import math
 import os
 import re
+import shlex
 import shutil
 import subprocess
 from html.parser import HTMLParser
@@ -243,6 +244,41 @@ def test_a_page_that_cannot_be_says_why(
     assert run(["report", *args.split()]) == code
     assert said in capsys.readouterr().err
     assert os.listdir(tmp_path) == []
+
+
+def test_a_gpu_named_twice_is_there_once(tmp_path: Path) -> None:
+    path = tmp_path / "page.html"
+    assert run(["report", "--model", "llama3-8b", "--gpu", "H100,h100-sxm5-80gb,h100", "-o", str(path)]) == 0
+    assert path.read_text().count("name=gpu ") == 1
+
+
+def test_two_gpus_of_one_name_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["gpu", "show", "h100", "--yaml"]) == 0
+    mine = tmp_path / "mine.yaml"
+    mine.write_text(capsys.readouterr().out.replace("tdp_w: 700", "tdp_w: 650"))
+    path = tmp_path / "page.html"
+    assert run(["report", "--model", "llama3-8b", "--gpu", f"h100,{mine}", "-o", str(path)]) == 2
+    assert "another GPU of the page is called h100" in capsys.readouterr().err
+    assert not path.exists()
+
+
+@needs_browser
+def test_the_command_names_files_as_the_user_did(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = tmp_path / "my models"
+    folder.mkdir()
+    for kind, name in (("gpu", "h100"), ("model", "llama3-8b")):
+        assert run([kind, "show", name, "--yaml"]) == 0
+        (folder / f"{kind}.yaml").write_text(capsys.readouterr().out)
+    path, model, gpu = tmp_path / "page.html", folder / "model.yaml", folder / "gpu.yaml"
+    what_if = "memory.bandwidth_gb_per_s=4000"
+    args = ["--model", str(model), "--gpu", str(gpu), "--context", "4096", "--set", what_if]
+    assert run(["report", *args, "-o", str(path)]) == 0
+    page = browse(path, "batch=4")
+    shown = shlex.split(page.command)
+    assert shown[:6] == ["memwall", "step", "--model", str(model), "--gpu", str(gpu)]
+    assert shown[-2:] == ["--set", what_if]
+    assert run([*shown[1:], "--json"]) == 0
+    compare(page, json.loads(capsys.readouterr().out))
 
 
 def test_an_encoder_has_no_decode(tmp_path: Path) -> None:

@@ -42,6 +42,12 @@ def show(picture: Picture, target: dict[str, Any]) -> int:
     form = form or FORMATS.get(suffix) or ("text" if path is None else "svg")
     if path not in (None, "-") and suffix not in FORMATS and not target["form"]:
         raise UsageError(f"-o {shown(path, 120)}: which format is it", "Try -o plot.svg, .png or .pdf")
+    if FORMATS.get(suffix, form) != form:
+        ending = next(ending for ending, name in FORMATS.items() if name == form)
+        raise UsageError(
+            f"-o {shown(path, 120)}: --format {form} under that ending would mislead",
+            f"Leave out --format, or name it *{ending}",
+        )
     output = Output(None, False, path, "never")
     if form == "text":
         write(output, _in_terminal(picture, target["size"]))

@@ -21,6 +21,7 @@ from memwall.cli.options import (
     named_gpus,
     set_option,
     shape_options,
+    split_names,
 )
 from memwall.cli.pictures import picture_options, show
 from memwall.errors import Refusal, UsageError, shown
@@ -115,7 +116,9 @@ def plot_roofline(
     from memwall.plot.ops import reports_of
 
     devices = [hardware.load(name, changes) for name in named_gpus(gpu)]
-    dtypes = [Format().convert(name, None, None) for name in (dtype or "").split(",") if name.strip()]
+    dtypes = [Format().convert(name, None, None) for name in split_names(dtype or "")]
+    if dtype is not None and not dtypes:
+        raise UsageError("--dtype names no format", "For example: --dtype bf16,fp8")
     reports, refusals = reports_of(ops, devices, dtypes[0] if dtypes else DEFAULT_DTYPE)
     _answered([*reports, *refusals])
     found = runs(measured, devices, reports) if measured else []
@@ -183,7 +186,7 @@ def plot_decode(
 
     device = _one(gpu, changes)
     loaded = load_model(model)
-    batches, contexts = _values(batch, "--batch"), _values(context, "--context")[:8]
+    batches, contexts = _values(batch, "--batch"), _values(context, "--context")
     reports = {
         each: [step(loaded, gpu=device, batch=b, context=each, bound_only=True, **words) for b in batches]
         for each in contexts
@@ -240,6 +243,11 @@ def plot_accuracy(data: str | None, gpu: str | None, bound: bool, **target: Any)
     """Estimated against measured time, a point a row."""
     from memwall.plot import accuracy as view
 
+    if gpu and not data:
+        raise UsageError(
+            "--gpu is of measured tables that name none, and those that memwall ships do",
+            "Leave it out, or name a table of your own: --data MEASURED.csv",
+        )
     return show(view.figure(view.agreement(data, gpu), bound=bound), target)
 
 
@@ -269,13 +277,16 @@ def _values(text: str, flag: str) -> list[int]:
     from memwall.sweeps.ranges import parse_axis
 
     axis = parse_axis(text, flag, flag)
-    if not 1 < len(axis) <= MOST_VALUES and flag != "--context":
+    if flag == "--context" and len(axis) > MOST_CURVES:
+        raise UsageError(
+            f"{flag}: {len(axis):,} curves are too many, {MOST_CURVES} can be told apart",
+            f"Try {flag} 4096,32768",
+        )
+    if flag != "--context" and not 1 < len(axis) <= MOST_VALUES:
         raise UsageError(
             f"{flag}: a curve has 2 to {MOST_VALUES} points, not {len(axis):,}", f"Try {flag} 1:512:log2"
         )
-    if len(axis) > MOST_VALUES:
-        raise UsageError(f"{flag}: {len(axis):,} curves are too many", f"Try {flag} 4096,32768")
     return sorted(axis.slice(0, len(axis)).tolist())
 
 
-MOST_VALUES = 512
+MOST_VALUES, MOST_CURVES = 512, 8

@@ -63,7 +63,7 @@ def command(
         device = hardware.load(name, changes)
         mine = on_one(words, device, gpu)
         new = Asked(device, name, mine, _flags(mine, changes))
-        if asked.setdefault(device.name, new).device != device:
+        if asked.setdefault(device.name, new).device.data != device.data:
             raise UsageError(
                 f"--gpu {shown(name)}: another GPU of the page is called {device.name} too",
                 "Give one of the files another name",
