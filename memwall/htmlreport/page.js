@@ -68,7 +68,7 @@ function words(now) {
   const where = many ? `${REPORT.count} x ${gpu.title} (${REPORT.layout})` : `one ${gpu.title}`;
   const least = `${what} takes at least ${seconds(now.bound_time_s)} on ${where}: at most ${significant(now.tokens_per_s)} tokens a second.`;
   const expected = now.estimate_time_s === null ? ""
-    : ` Good kernels, one after the other, are expected to take ${seconds(now.estimate_time_s)}: ${significant(now.estimate_tokens_per_s)} tokens a second (${basis(now)}).`;
+    : ` Good kernels${many ? " and exchanges" : ""}, one after the other, are expected to take ${seconds(now.estimate_time_s)}: ${significant(now.estimate_tokens_per_s)} tokens a second (${basis(now)}).`;
   return `${least}${expected} ${why(now)}`;
 }
 
@@ -99,7 +99,7 @@ function rowsOf(now) {
 const COLUMNS = {
   name: (k) => k.name, kind: (k) => k.kind, repeats: (k) => k.repeats, flops: (k) => k.repeats * k.flops,
   bytes: (k) => k.repeats * k.traffic_bytes, intensity: (k) => k.arithmetic_intensity ?? -1, limit: (k) => k.limited_by,
-  each: (k) => k.bound_time_s, time: (k) => k.repeats * k.bound_time_s, estimate: (k) => k.repeats * (k.estimate_time_s ?? 0),
+  each: (k) => k.bound_time_s, share: (k) => k.repeats * k.bound_time_s, time: (k) => k.repeats * k.bound_time_s, estimate: (k) => k.repeats * (k.estimate_time_s ?? 0),
 };
 const WORDS = ["name", "kind", "limit"];
 
@@ -121,7 +121,8 @@ function tableRow(k, now) {
   row.dataset.value = String(k.bound_time_s);
   row.dataset.estimate = k.estimate_time_s === null ? "" : String(k.estimate_time_s);
   const texts = {
-    name: k.name, time: "", estimate: k.estimate_time_s === null ? "-" : seconds(k.repeats * k.estimate_time_s),
+    name: k.name, time: seconds(k.repeats * k.bound_time_s),
+    estimate: k.estimate_time_s === null ? "-" : seconds(k.repeats * k.estimate_time_s), share: "",
     each: seconds(k.bound_time_s), repeats: String(k.repeats), limit: k.limited_by,
     bytes: scaled(k.repeats * k.traffic_bytes, "B"), flops: k.flops ? scaled(k.repeats * k.flops, "FLOP") : "-",
     intensity: k.arithmetic_intensity === null ? "-" : significant(k.arithmetic_intensity), kind: k.kind,
@@ -131,11 +132,11 @@ function tableRow(k, now) {
     cell.textContent = text;
     if (WORDS.includes(name)) cell.className = "word";
     if (name === "estimate") cell.className = "estimated";
-    if (name !== "time") continue;
+    if (name !== "share") continue;
     const bar = document.createElement("span");
     bar.className = "share";
     bar.style.width = `${(2.5 * share).toFixed(2)}rem`;
-    cell.append(bar, `${seconds(k.repeats * k.bound_time_s)}, ${share >= 0.001 ? significant(100 * share, 3) : "0"} %`);
+    cell.append(bar, `${share >= 0.001 ? significant(100 * share, 3) : "0"} %`);
   }
   return row;
 }

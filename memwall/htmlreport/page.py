@@ -236,6 +236,7 @@ _COLUMNS = (
     ("name", "kernel", "word"),
     ("time", "bound, all", ""),
     ("estimate", "estimate, all", "estimated"),
+    ("share", "share", ""),
     ("each", "bound, each", ""),
     ("repeats", "times", ""),
     ("limit", "limited by", "word"),
