@@ -182,7 +182,8 @@ def test_a_browser_sorts_filters_and_slides(written: Path, tmp_path: Path) -> No
     const fire = (id, value, event) => {
       const e = document.getElementById(id); e.value = value; e.dispatchEvent(new Event(event));
     };
-    fire("batch-number", 64, "change"); fire("context", 96, "input");
+    fire("batch-number", 64, "change"); fire("batch-number", "", "change"); fire("batch-number", -3, "change");
+    fire("context", 96, "input");
     document.querySelector("th[data-sort=name] button").click();
     fire("filter", "ATTENTION", "input");
     const dot = document.querySelector("figure:not([hidden]) circle.op");

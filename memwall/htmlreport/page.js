@@ -151,23 +151,25 @@ function dots(now) {
     svg.querySelectorAll(".op").forEach((old) => old.remove());
     const ranked = now.kernels.filter((k) => k.flops && k.traffic_bytes).sort((a, b) => b.repeats * b.bound_time_s - a.repeats * a.bound_time_s);
     const boxes = [...frame.taken];
-    for (const k of [...ranked].reverse()) {
-      const x = place(k.arithmetic_intensity, frame.x, frame.left, frame.right);
-      const y = place(k.flops / k.bound_time_s, frame.y, frame.bottom, frame.top);
+    const shownAt = ranked.map((k) => ({
+      k, x: place(k.arithmetic_intensity, frame.x, frame.left, frame.right),
+      y: place(k.flops / k.bound_time_s, frame.y, frame.bottom, frame.top),
+    }));
+    for (const { k, x, y } of [...shownAt].reverse()) {
       const dot = document.createElementNS(SVG, "circle");
-      const said = `${k.name}: ${significant(k.arithmetic_intensity)} FLOP/B, ${scaled(k.flops / k.bound_time_s, "FLOP/s")}, ${k.repeats} x ${seconds(k.bound_time_s)}, ${k.regime}`;
+      const beside = shownAt.filter((other) => other.k !== k && Math.hypot(other.x - x, other.y - y) < 6);
+      const said = [spoken(k), ...beside.map((other) => spoken(other.k))].join("\n"); // dots on each other speak together
       Object.entries({ class: "op", cx: x.toFixed(1), cy: y.toFixed(1), r: 5.5, tabindex: 0, role: "img", "aria-label": said }).forEach(([key, value]) => dot.setAttribute(key, value));
       for (const event of ["mouseenter", "focus"]) dot.addEventListener(event, () => tip(said, dot));
       for (const event of ["mouseleave", "blur"]) dot.addEventListener(event, () => tip("", dot));
       svg.append(dot);
       boxes.push([x - 6, y - 6, x + 6, y + 6]);
     }
-    for (const k of ranked.slice(0, frame.right - frame.left < 400 ? 2 : 6)) {
-      const x = place(k.arithmetic_intensity, frame.x, frame.left, frame.right);
-      const y = place(k.flops / k.bound_time_s, frame.y, frame.bottom, frame.top);
-      label(svg, frame, boxes, k.name, x, y);
-    }
+    for (const { k, x, y } of shownAt.slice(0, frame.right - frame.left < 400 ? 2 : 6)) label(svg, frame, boxes, k.name, x, y);
   }
+}
+function spoken(k) {
+  return `${k.name}: ${significant(k.arithmetic_intensity)} FLOP/B, ${scaled(k.flops / k.bound_time_s, "FLOP/s")}, ${k.repeats} x ${seconds(k.bound_time_s)}, ${k.regime}`;
 }
 function place(value, [low, high], from, to) {
   const share = Math.min(1, Math.max(0, Math.log(value / low) / Math.log(high / low)));
@@ -257,7 +259,7 @@ for (const name of ["batch", "context"]) {
   $(name).addEventListener("input", () => change({ [name]: toValue(Number($(name).value), POINTS[name]) }));
   $(`${name}-number`).addEventListener("change", (event) => {
     const value = Math.round(Number(event.target.value));
-    change({ [name]: Math.min(POINTS[name], Math.max(1, value || 1)) });
+    change(value >= 1 ? { [name]: Math.min(POINTS[name], value) } : {}); // what is no count leaves the last one
   });
 }
 $("filter").addEventListener("input", (event) => { state.filter = event.target.value; show(); });
