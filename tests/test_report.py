@@ -145,6 +145,24 @@ def test_a_browser_computes_the_command_lines_numbers(
     assert page.command == f"memwall step {args}"
 
 
+@pytest.mark.skipif(shutil.which("node") is None, reason="no Node is installed")
+def test_the_pages_forms_need_no_browser(written: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The part of the script that computes, alone."""
+    script = written.read_text().partition("<script>")[2].partition('"use strict";\nconst SI')[0]
+    points = [("h200", "decode", 37, 5000), ("h100", "prefill", 1023, 130_001)]
+    script += f"console.log(JSON.stringify({json.dumps(points)}.map((point) => at(...point))));"
+    done = subprocess.run(["node", "-"], input=script, capture_output=True, text=True, check=True)
+    for (gpu, phase, batch, context), found in zip(points, json.loads(done.stdout), strict=True):
+        length = "--context" if phase == "decode" else "--seq"
+        args = f"--model llama3-70b --gpu {gpu} --phase {phase} --batch {batch} {length} {context}"
+        expected = stepped(args, capsys)
+        for name in found.keys() & expected.keys() - {"kernels", "exchanges"}:
+            exact = isinstance(expected[name], str | bool | None)
+            assert found[name] == (expected[name] if exact else pytest.approx(expected[name], rel=1e-12)), (
+                name
+            )
+
+
 @needs_browser
 @pytest.mark.parametrize(
     ("model", "flags", "gpu", "phase", "batch", "context"),
@@ -182,7 +200,8 @@ def test_a_browser_sorts_filters_and_slides(written: Path, tmp_path: Path) -> No
     const fire = (id, value, event) => {
       const e = document.getElementById(id); e.value = value; e.dispatchEvent(new Event(event));
     };
-    fire("batch-number", 64, "change"); fire("batch-number", "", "change"); fire("batch-number", -3, "change");
+    fire("batch-number", 64, "change");
+    fire("batch-number", "", "change"); fire("batch-number", -3, "change");
     fire("context", 96, "input");
     document.querySelector("th[data-sort=name] button").click();
     fire("filter", "ATTENTION", "input");
