@@ -208,7 +208,16 @@ def test_slopes_are_drawn_as_asked_and_a_missing_one_is_explained() -> None:
     assert "h100: no bandwidth of L2 is known" in roofline.figure([h100], []).notes[0]
     assert roofline.figure([h100], [], levels=["hbm"]).notes == ()
     both = roofline.figure([h200, h100], [], levels=["hbm", "l2"])
-    assert [curve.label for curve in both.curves] == ["HBM", "L2", "bf16", "HBM", "bf16"]
+    assert [curve.label for curve in both.curves] == [
+        "h200 HBM",
+        "h200 L2",
+        "h200 bf16",
+        "h100 HBM",
+        "h100 bf16",
+    ]
+    texts = [mark.text for mark in layout(both).marks if isinstance(mark, Text)]
+    assert [text for text in texts if text in ("HBM", "L2", "bf16")] == ["HBM", "L2", "bf16", "HBM", "bf16"]
+    assert "h200: HBM 4.814 TB/s, L2 8.5 TB/s, bf16 989.4 TFLOP/s" in texts
     assert "--levels" in roofline.figure([h200, h100], []).notes[0]
 
 

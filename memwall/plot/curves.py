@@ -30,13 +30,13 @@ def curve_labels(
         area: the frame.
         dots: what they had better not cover.
     """
+    brief = area.right - area.left < NARROW or len({curve.color for curve in curves if curve.label}) > 1
     found: list[Text] = []
     taken: list[Area] = []
     for number, (curve, points) in enumerate(zip(curves, lines, strict=True)):
         if not curve.label:
             continue
-        narrow = area.right - area.left < NARROW
-        words = curve._replace(label=curve.brief if narrow and curve.brief else curve.label)
+        words = curve._replace(label=curve.brief if brief and curve.brief else curve.label)
         others = [each for place, line in enumerate(lines) if place != number for each in along(line)]
         flat = abs(points[1][1] - points[0][1]) < 1
         places = list(_over(points, area, words) if flat else _along(points, words))

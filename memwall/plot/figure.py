@@ -37,7 +37,7 @@ class Curve(NamedTuple):
     label: str = ""
     """Beside the curve."""
     brief: str = ""
-    """The same where there is little room."""
+    """The same where there is little room, or where its colour says whose it is."""
     strong: bool = True
     dashed: bool = False
 
@@ -82,6 +82,8 @@ class Figure(NamedTuple):
     links: tuple[Link, ...] = ()
     notes: tuple[str, ...] = ()
     clouds: tuple[Cloud, ...] = ()
+    label_notes: tuple[str, ...] = ()
+    """On labels, which a terminal has in its key."""
 
 
 class Part(NamedTuple):

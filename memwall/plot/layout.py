@@ -75,7 +75,7 @@ def framed(figure: Figure, width: float = WIDTH, height: float = HEIGHT) -> tupl
     marks += [Line((frame.at(link.start), frame.at(link.end)), FAINT, 1.2, "2 3") for link in figure.links]
     dots, key = _dots(figure.dots, frame, lines, [area for text in beside for area in text_areas(text)])
     marks += [*beside, *dots]
-    notes, bottom = below(key, figure.notes, height, width)
+    notes, bottom = below(key, (*figure.notes, *figure.label_notes), height, width)
     return Scene(width, bottom, figure.title, _description(figure), (*marks, *notes)), frame
 
 

@@ -69,10 +69,7 @@ def figure(
         dots += _ridges(device, roofs[device.name], number if several else 0, several)
     notes = [f"{report.op}: no FLOPs or no bytes, so no place here" for report in reports if not _at(report)]
     notes += missing(devices, levels)
-    if len(devices) > 1 and any(not dot.label and dot.shape == "disc" for dot in dots):
-        notes.append(
-            "An operator has one intensity on every GPU: its label stands at the highest of its dots"
-        )
+    unlabelled = len(devices) > 1 and any(not dot.label and dot.shape == "disc" for dot in dots)
     title = (
         " and ".join(device.title for device in devices) if len(devices) < _NAMED else f"{len(devices)} GPUs"
     )
@@ -85,10 +82,12 @@ def figure(
         tuple(dots),
         tuple(links),
         tuple(dict.fromkeys(notes)),
+        label_notes=(_ONE_LABEL,) if unlabelled else (),
     )
 
 
 _NAMED = 3
+_ONE_LABEL = "An operator has one intensity on every GPU: its label stands at the highest of its dots"
 
 
 def _default_dtypes(devices: Sequence[Device], reports: Sequence[RooflineReport]) -> list[str]:
@@ -221,7 +220,7 @@ def _curves(
                 ((start, start * rate), (end, end * rate)),
                 color,
                 _legend(device, roofs, drawn) if several and not number else "",
-                level if several else text,
+                f"{device.name} {level}" if several else text,
                 level,
                 strong=not number,
             )
@@ -230,7 +229,7 @@ def _curves(
     for peak, formats in reversed(roofs.items()):
         text = f"{formats} {format_flops_per_s(peak)}"
         roof = ((min(peak / rate, x.high), peak), (x.high, peak))
-        curves.append(Curve(roof, color, "", formats if several else text, formats))
+        curves.append(Curve(roof, color, "", f"{device.name} {formats}" if several else text, formats))
     return curves
 
 
