@@ -14,7 +14,9 @@ from memwall.plot.metrics import width_of
 from memwall.plot.scene import FAINT, GRID, INK, Line, Mark, Scene, Shape, Text
 
 WIDTH, HEIGHT = 820.0, 560.0
-RING, CORNER, POINT = 5.0, 4.5, 1.4
+RING, CORNER, POINT, FEW_POINT = 5.0, 4.5, 1.4, 3.5
+MANY_POINTS = 500
+"""Points of clouds that are drawn small."""
 DIRECT_LABELS = 8
 """Dots that have their names beside them; more have numbers, and a key."""
 ON_EACH_OTHER = 4.0
@@ -157,9 +159,10 @@ def _together(texts: Sequence[str], dots: Sequence[Dot], at: Sequence[Point]) ->
 
 def _clouds(clouds: Sequence[Cloud], frame: Frame) -> Iterator[Mark]:
     """Each cloud's points; those that would lie on each other once."""
+    radius = POINT if sum(len(cloud.points) for cloud in clouds) > MANY_POINTS else FEW_POINT
     for cloud in clouds:
         places = dict.fromkeys((round(x), round(y)) for x, y in map(frame.at, cloud.points))
-        yield from (Shape((float(x), float(y)), "point", POINT, cloud.color) for x, y in places)
+        yield from (Shape((float(x), float(y)), "point", radius, cloud.color) for x, y in places)
 
 
 def _named(dot: Dot) -> bool:
