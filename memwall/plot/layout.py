@@ -73,6 +73,8 @@ def framed(figure: Figure, width: float = WIDTH, height: float = HEIGHT) -> tupl
     ]
     marks += _clouds(figure.clouds, frame)
     at = [around(frame.at(dot.at), RADIUS + BODY) for dot in figure.dots]
+    points = [point for cloud in figure.clouds for point in cloud.points]
+    at += [around(frame.at(point), FEW_POINT) for point in points[:: 1 + len(points) // MANY_POINTS]]
     beside = curve_labels(figure.curves, lines, frame.area, at)
     marks += [Line((frame.at(link.start), frame.at(link.end)), FAINT, 1.2, "2 3") for link in figure.links]
     dots, key = _dots(figure.dots, frame, lines, [area for text in beside for area in text_areas(text)])
