@@ -188,6 +188,11 @@ class Constants(NamedTuple):
         return bool(self.own.get("in_switch"))
 
     @property
+    def note(self) -> str:
+        """What a reader of the estimate should know; empty if nothing."""
+        return str(self.own.get("note", ""))
+
+    @property
     def basis(self) -> tuple[Constant, ...]:
         """Where they come from."""
         return tuple(
@@ -206,7 +211,7 @@ def constants_of(link: Link) -> Constants | None:
 
 
 def _matches(match: Mapping[str, Any], link: Link) -> bool:
-    has = {"link": link.kind, "generation": link.generation, "vendor": link.vendor}
+    has = {"link": link.kind, "generation": link.generation, "vendor": link.vendor, "form": link.form}
     return all(has[key] == value for key, value in match.items())
 
 

@@ -44,6 +44,8 @@ class Link(NamedTuple):
     vendor: str = ""
     reach: int | None = None
     """GPUs that it joins at most; None: as many as a node has."""
+    form: str = ""
+    """A bridge, or the way that messages between peers take, where the device's file says."""
 
     @property
     def title(self) -> str:
@@ -52,11 +54,17 @@ class Link(NamedTuple):
         return name if self.generation is None else f"{name} {self.generation:g}"
 
     @property
+    def library(self) -> str:
+        """The collectives library of its maker's GPUs; between nodes, of whichever they are."""
+        return _LIBRARIES.get(self.vendor, "the library")
+
+    @property
     def switched(self) -> bool:
         """Whether its switches can add up what passes through them: NVLink of generation 4 and later."""
         return self.kind == "nvlink" and self.reach is None and (self.generation or 0) >= _REDUCING
 
 
+_LIBRARIES = {"NVIDIA": "NCCL", "AMD": "RCCL", "Intel": "oneCCL"}
 _REDUCING = 4
 """NVLink SHARP came with the third NVSwitch. Source: NVIDIA H100 architecture whitepaper (recalled)."""
 
@@ -71,10 +79,15 @@ def link_between(device: Device, gpus: int) -> Link:
         link = link_of(device, kind)
         if link and (link.reach is None or gpus <= link.reach):
             return _meshed(link, device, gpus)
-    raise NotPublished(
-        f"{device.title}: no link to others of its kind is in its file",
-        "Give one: --set links.pcie.gb_per_s_per_direction=31.5",
-    )
+    raise NotPublished(f"{device.title}: no link to others of its kind is in its file", how_to_give(device))
+
+
+def how_to_give(device: Device, kind: str = "pcie") -> str:
+    """What to type to give a device the link that its file lacks."""
+    if kind in device.group("links"):
+        return f"Give one: --set links.{kind}.{_RATE}=31.5"
+    own = f"memwall gpu show {device.name} --yaml > mine.yaml, and --gpu mine.yaml"
+    return f"Add links.{kind}.{_RATE} to its file: {own}"
 
 
 def link_of(device: Device, kind: str) -> Link | None:
@@ -84,7 +97,9 @@ def link_of(device: Device, kind: str) -> Link | None:
         return None
     generation = group.get("generation")
     number = float(generation) if isinstance(generation, int | float) else None
-    return Link(kind, _rate(device, kind, group), number, str(device.data["vendor"]), _reach(kind, group))
+    form = str(group.get("form") or "")
+    vendor = str(device.data["vendor"])
+    return Link(kind, _rate(device, kind, group), number, vendor, _reach(kind, form), form)
 
 
 def network_link(gb_per_s: float, key: str, kind: str, source: str) -> Link:
@@ -103,9 +118,8 @@ def _rate(device: Device, kind: str, group: Mapping[str, Any]) -> Constant:
     return Constant(key, value, *kind_and_text((own or rest or entries)[0]))
 
 
-def _reach(kind: str, group: Mapping[str, Any]) -> int | None:
+def _reach(kind: str, form: str) -> int | None:
     """Two cards to a bridge unless it says more."""
-    form = str(group.get("form") or "")
     if kind != "nvlink" or "bridge" not in form:
         return None
     return max((int(number) for number in re.findall(r"(\d)-way", form)), default=2)

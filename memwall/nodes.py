@@ -143,7 +143,7 @@ def too_many(device: Device, home: Node, gpus: int, nodes: int) -> UsageError:
     least = -(-gpus // home.gpus)
     return UsageError(
         f"{gpus} {device.name} on {nodes} node{'s' if nodes > 1 else ''}: one {home.title} has {home.gpus}",
-        f"Try {home.gpus * nodes} GPUs, or --nodes {least}",
+        f"Try --gpus {home.gpus * nodes}, or --nodes {least}",
     )
 
 

@@ -117,7 +117,25 @@ SIZES = {
 """Bytes in a unit as people type it; GB is decimal, GiB binary, and a bare number is GiB."""
 
 
-def parse_seconds(text: str, name: str) -> float:
+def parse_bytes(text: str, name: str) -> int:
+    """A count of bytes: `67108864`, `2^26`, `64MiB`, `64 MB`; a bare number is bytes.
+
+    Raises:
+        UsageError: not a whole number of bytes, or none.
+
+    >>> parse_bytes("64MiB", "--bytes"), parse_bytes("2^26", "--bytes"), parse_bytes("64kB", "--bytes")
+    (67108864, 67108864, 64000)
+    """
+    plain = text.strip()
+    if plain[-1:].lower() == "b" or plain[-1:].lower() == "i":
+        return parse_size(plain, name, 1, "64MiB, 64MB or 67108864")
+    try:
+        return parse_count(plain, name)
+    except UsageError as error:
+        raise UsageError(error.message, f"Write it like {name} 64MiB, 64MB or 67108864") from None
+
+
+def parse_seconds(text: str, name: str, example: str = "30ms") -> float:
     """A time in seconds: `30ms`, `1.5 s`, `500us`; the unit must be there.
 
     Raises:
@@ -130,11 +148,14 @@ def parse_seconds(text: str, name: str) -> float:
     unit = next((unit for unit, _ in reversed(_SECONDS) if word.endswith(unit)), "")
     number = _number(word.removesuffix(unit)) if unit else None
     if number is None or not 0 < number <= LARGEST_COUNT:
-        raise UsageError(f"{name} must be a time, not '{shown(text)}'", f"Write it like {name} 30ms or 1.5s")
+        bare = _number(word)
+        if bare is not None and 0 < bare <= LARGEST_COUNT:
+            raise UsageError(f"{name} {shown(word)} has no unit", f"Try {name} {word}ms or {name} {word}s")
+        raise UsageError(f"{name} must be a time with its unit, not '{shown(text)}'", f"Try {name} {example}")
     return round(number * dict(_SECONDS)[unit], 15)
 
 
-def parse_size(text: str, name: str, least: int = 0) -> int:
+def parse_size(text: str, name: str, least: int = 0, example: str = "44.42GiB, 80GB or 5 (GiB)") -> int:
     """An amount of memory in bytes: `44.42GiB`, `80 GB`, `512MiB`, and `5` for 5 GiB.
 
     Raises:
@@ -152,7 +173,7 @@ def parse_size(text: str, name: str, least: int = 0) -> int:
         above = "of at least 0" if not least else "above 0"
         raise UsageError(
             f"{name} must be a size {above}, not '{shown(text)}'",
-            f"Write it like {name} 44.42GiB, 80GB or 5 (GiB)",
+            f"Write it like {name} {example}",
         )
     return size
 

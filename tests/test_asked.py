@@ -156,8 +156,14 @@ def test_nothing_left_and_no_limit_are_two_answers(capsys: pytest.CaptureFixture
 
 
 def test_a_context_by_default_is_said_to_fit_or_not() -> None:
-    assert "context 4096, though no length fits" in capacity("llama3-70b", gpu="h100").defaults
-    assert "context 4096" in capacity("llama3-70b", gpu="b200").defaults
+    assert "context 131072, though no length fits" in capacity("llama3-70b", gpu="h100").defaults
+    assert "context 131072" in capacity("llama3-70b", gpu="b200").defaults
+    less = capacity("llama3-8b", gpu="rtx-3090")
+    longest = less.question.context
+    assert f"context {longest}, the longest that fits" in less.defaults
+    assert capacity("llama3-8b", gpu="rtx-3090", context=longest).fits
+    assert not capacity("llama3-8b", gpu="rtx-3090", context=longest + 1).fits
+    assert "context 4096" in capacity("falcon-7b", gpu="h100").defaults  # its file says of none
 
 
 def test_a_checkpoint_s_format_stands_beside_its_bytes_and_not_in_the_title() -> None:

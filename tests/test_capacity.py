@@ -14,7 +14,7 @@ from memwall.dtypes import find
 from memwall.errors import NotAvailable, UnsupportedDtype, UsageError
 from memwall.hardware import load as load_gpu
 from memwall.memory.activations import activation_bytes
-from memwall.memory.budget import Budget, shared_sizes, total_memory
+from memwall.memory.budget import Budget, total_memory
 from memwall.memory.sequences import Footprint, Pool, footprint, waste
 from memwall.models.attentions import GroupedAttention, LatentAttention
 from memwall.models.cache import Kept, state_bytes_per_sequence
@@ -22,6 +22,7 @@ from memwall.models.load import load
 from memwall.models.recurrences import GatedDelta
 from memwall.models.storage import storage_of, weight_bytes
 from memwall.models.weights import Weight, largest_share
+from memwall.parallel.layout import shared_sizes
 from memwall.reports.capacity import capacity
 from memwall.units import parse_size
 
@@ -198,7 +199,8 @@ def test_the_smallest_fraction_and_the_fewest_gpus_would_do() -> None:
     assert again.fits
     assert refused.fewest_gpus == 4
     assert capacity("llama3-70b", gpu="h100", context=4096, tp=4, memory_fraction=0.5).fits
-    assert shared_sizes(grouped(1, 14, 2, 64)) == [1, 2]
+    assert shared_sizes(grouped(1, 14, 2, 64), load_gpu("h100")) == [1, 2]
+    assert shared_sizes(load("llama3-70b"), load_gpu("h100")) == [1, 2, 4, 8]  # a node has no more
 
 
 def test_levers_free_what_they_say() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
@@ -46,11 +47,31 @@ def test_junit(pages: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert cases["wrong.md"].find("failure") is not None
 
 
-def test_text_stops_at_a_fault(pages: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["check", *pages]) == 3
-    assert "open.md:2: " in capsys.readouterr().err
+@pytest.mark.parametrize("form", ["text", "json", "csv", "markdown"])
+def test_the_others_are_judged(form: str, pages: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["check", *pages, "--format", form]) == 3
+    out, err = capsys.readouterr()
+    assert "wrong.md" in out
+    assert [line.partition(":")[0] for line in err.splitlines()] == ["error"] * 3
+
+
+def test_nothing_that_can_be_judged(pages: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["check", "open.md", "unit.md", "none.md"]) == 3
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert all(name in err for name in ("open.md:2", "unit.md:1", "none.md"))
 
 
 def test_an_unclosed_page_alone(pages: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["check", "open.md", "--format", "github"]) == 3
     assert "::error file=open.md,line=2," in capsys.readouterr().out
+
+
+def test_lines_and_columns_of_many(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """As many as a generated page has: found in one pass over its lines, each in its place."""
+    page = tmp_path / "many.md"
+    page.write_text("".join(f"{'x' * (each % 7)}\n| 3 GB <!-- memwall: 3*GB --> |\n" for each in range(300)))
+    assert run(["check", str(page), "--json"]) == 0
+    claims = json.loads(capsys.readouterr().out)["claims"]
+    assert [claim["line"] for claim in claims] == list(range(2, 601, 2))
+    assert {claim["column"] for claim in claims} == {3}

@@ -22,6 +22,7 @@ from memwall.hardware import load
 from memwall.links import link_between
 from memwall.nodes import group
 from memwall.reports.collective import collective_time
+from memwall.units import GIGA
 
 ROOT = Path(__file__).parents[1]
 QUICK = settings(max_examples=40, deadline=None, derandomize=True)
@@ -193,6 +194,112 @@ def test_the_json_has_what_is_promised(capsys: pytest.CaptureFixture[str]) -> No
         assert result["bound_time_s"] < result["estimate_time_s"]
         assert result["algbw_bytes_per_s"] < result["busbw_bytes_per_s"]
         assert result["limited_by"] == "link"
+
+
+@pytest.mark.parametrize(
+    ("gpu", "gpus", "least", "most"),
+    [
+        ("rtx-5090", 8, 25, 31),  # busbw 28 GB/s: NVIDIA/nccl issue 1639
+        ("rtx-5090", 4, 31, 38),  # 35, the same
+        ("rtx-pro-6000", 8, 22, 41),  # 22.2 to 41.1 on five servers: voipmonitor/rtx6kpro
+    ],
+)
+def test_over_pcie_eight_gpus_are_near_what_servers_reach(
+    gpu: str, gpus: int, least: float, most: float
+) -> None:
+    report = collective_time("all_reduce", size_bytes=2**30, gpus=gpus, gpu=gpu)
+    assert report.busbw_bytes_per_s
+    assert least * GIGA <= report.busbw_bytes_per_s <= most * GIGA
+
+
+def test_the_rate_over_pcie_falls_slowly_but_on_the_server_that_was_measured() -> None:
+    def rate(gpu: str, gpus: int) -> float:
+        report = collective_time("all_reduce", size_bytes=2**30, gpus=gpus, gpu=gpu)
+        return report.busbw_bytes_per_s or 0
+
+    assert 0.6 < rate("rtx-4090", 8) / rate("rtx-4090", 2) < 0.8
+    assert rate("l40s", 8) / rate("l40s", 2) == pytest.approx(1 / 16, rel=0.05)
+    assert rate("l40s", 2) == pytest.approx(rate("rtx-4090", 2))
+
+
+def test_whose_all_reduce_it_is_stands_with_it(capsys: pytest.CaptureFixture[str]) -> None:
+    """One number in both: what collective calls an engine's is what step reckons with."""
+    asked = "collective all_reduce --bytes 512KiB --gpus 8 --gpu h100"
+    assert run([*asked.split(), "--json"]) == 0
+    alone = json.loads(capsys.readouterr().out)
+    assert (alone["library"], alone["engine_algorithm"]) == ("NCCL", "two shots")
+    assert alone["engine_estimate_time_s"] < alone["estimate_time_s"]
+    assert (
+        run(
+            [
+                *[
+                    "step",
+                    "--model",
+                    "llama3-70b",
+                    "--gpu",
+                    "h100",
+                    "--tp",
+                    "8",
+                    "--batch",
+                    "32",
+                    "--context",
+                    "4096",
+                    "--json",
+                ]
+            ]
+        )
+        == 0
+    )
+    step = json.loads(capsys.readouterr().out)
+    [layers] = [each for each in step["exchanges"] if each["name"] == "layers.all_reduce"]
+    assert layers["by"] == "engine"
+    assert layers["estimate_time_s"] == alone["engine_estimate_time_s"]
+    assert any("a kernel of their own" in note and "NCCL" in note for note in step["notes"])
+    assert run(["node", "dgx-h100", "--json"]) == 0
+    row = json.loads(capsys.readouterr().out)["all_reduces"][1]  # 32 sequences
+    assert row["inside_engine_time_s"] == pytest.approx(160 * alone["engine_estimate_time_s"])
+    assert row["inside_time_s"] == pytest.approx(160 * alone["estimate_time_s"])
+    long = collective_time("all_reduce", size_bytes=2**30, gpus=8, gpu="h100")
+    assert long.engine is None  # NCCL is as fast
+    assert run(asked.split()) == 0
+    printed = capsys.readouterr().out
+    assert "NCCL: ring" in printed
+    assert "its own kernel: two shots" in printed
+
+
+@pytest.mark.parametrize(
+    ("command", "says"),
+    [
+        ("collective all_reduce --bytes 1MiB --gpu mi300x", "rests on collectives.xgmi, assumed"),
+        ("collective all_reduce --bytes 1MiB --gpu h100 --gpus 16 --nodes 2", "collectives.network, assumed"),
+        ("step --model llama3-70b --gpu h100 --tp 8 --pp 2 --context 4096", "collectives.network, assumed"),
+        ("plan --model llama3-70b --gpu h100 --gpus 16 --context 4096", "collectives.network, assumed"),
+        ("cost --model llama3-70b --gpu mi300x --tp 8 --context 4096 --price 2", "collectives.xgmi, assumed"),
+        ("serve --model llama3-70b --gpu mi300x --tp 8 --isl 128 --osl 8", "collectives.xgmi, assumed"),
+        ("plan --model llama3-8b --gpu rtx-4090 --gpus 8 --context 4096", "servers differ"),
+        ("step --model llama3-8b --gpu l40s --tp 8 --context 4096", "the one server that was measured"),
+        ("step --model llama3-8b --gpu rtx-4090 --tp 2 --context 4096", "no node with a rtx-4090"),
+        (
+            "step --model llama3-8b --gpu b200 --tp 8 --context 4096",
+            "over NVLink 5: start and share are assumed",
+        ),
+        ("collective all_reduce --bytes 512KiB --gpu a100", "over NVLink 3: start and share are assumed"),
+        ("node l40s-server", "the one server that was measured"),
+        ("train-step --model llama3-8b --gpu h100 --gpus 16 --zero 1", "collectives.network, assumed"),
+    ],
+)
+def test_what_is_assumed_of_links_is_said(
+    command: str, says: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run(command.split())
+    assert says in capsys.readouterr().out
+
+
+def test_one_gpu_has_nobody_to_send_to(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["collective", "all_reduce", "--bytes", "1KiB", "--gpus", "1"]) == 0
+    assert "nobody to send to" in capsys.readouterr().out
+    report = collective_time("all_reduce", size_bytes=1, gpus=1)
+    assert (report.bound_time_s, report.estimate_time_s) == (0, 0)
 
 
 def test_every_constant_has_a_source() -> None:

@@ -68,6 +68,27 @@ def test_the_command_prints_its_assumptions(capsys: pytest.CaptureFixture[str]) 
     assert document["price_per_year"] is None
 
 
+def test_what_does_not_fit_says_so_first_and_is_a_no(capsys: pytest.CaptureFixture[str]) -> None:
+    asked = "cost --model llama3-70b --price 2 --context 4096 --gpu"
+    assert run([*asked.split(), "h100"]) == 1
+    first = capsys.readouterr().out.splitlines()[0]
+    assert first.startswith("Does not fit, ")
+    assert first.endswith("it would with --tp 2, or --pp 2")
+    assert run([*asked.split(), "h100", "--tp", "2"]) == 0
+    assert run([*asked.split(), "h100", "--pp", "2"]) == 0
+    assert run([*asked.split(), "h100,a100"]) == 1
+    assert capsys.readouterr().out.splitlines()[-1]
+    assert run([*asked.split(), "h100,h200"]) == 0  # the h200 holds it
+
+
+def test_the_largest_batch_that_fits_is_named() -> None:
+    crowded = priced(batch=4096)
+    assert not crowded.fits
+    named = int(crowded.instead.rpartition("--batch ")[2])
+    assert priced(batch=named).fits
+    assert not priced(batch=named + 1).fits
+
+
 def test_one_choice_saves_over_another(capsys: pytest.CaptureFixture[str]) -> None:
     command = "cost --model llama3-70b --gpu h100,h200 --tp 8 --price 2.5,3 --batch 32 --context 4096"
     assert run([*command.split(), *["--output-tokens", "256", "--rate", "10"]]) == 0
@@ -79,7 +100,7 @@ def test_one_choice_saves_over_another(capsys: pytest.CaptureFixture[str]) -> No
     [
         ("", "--price"),
         ("--price 0", "above 0"),
-        ("--price 1,2,3", "3 prices for 1 GPUs"),
+        ("--price 1,2,3", "3 prices for 1 GPU"),
         ("--price two", "--price"),
         ("--price 2 --rate 10", "--output-tokens"),
         ("--price 2 --utilisation 1.5", "--utilisation"),

@@ -126,7 +126,7 @@ def fake(monkeypatch: pytest.MonkeyPatch) -> Any:
         fates = {name.replace("__", "."): fate for name, fate in behaviour.items()}
         how = host.Settings(limit_s=20.0, worker=(sys.executable, FAKE, json.dumps(fates)))
         monkeypatch.setattr("memwall.verify.survey.survey", lambda: SMALL)
-        monkeypatch.setattr("memwall.verify.host.check_libraries", lambda: None)
+        monkeypatch.setattr("memwall.verify.host.check_libraries", lambda instead: None)
         monkeypatch.setattr("memwall.verify.host.Settings", lambda **given: how._replace(**given))
 
     return use

@@ -19,6 +19,7 @@ from memwall.models.storage import weight_bytes
 from memwall.parallel.layout import Layout, check, splits_heads
 from memwall.parallel.memory import weights_on_a_gpu
 from memwall.parallel.shard import shard
+from memwall.render.step_record import all_notes
 from memwall.reports.step import StepReport, step
 
 MODEL_OF: dict[str, Model] = {name: load(name) for name in MODELS.names()}
@@ -206,7 +207,7 @@ def test_a_slow_link_limits_a_prefill() -> None:
     ("options", "says"),
     [
         ("--model llama3-70b --tp 3", "--tp 2 or --tp 4"),
-        ("--model llama3-70b --tp 128", "--tp 64"),
+        ("--model llama3-70b --tp 128", "Try --tp 8"),
         ("--model llama3-70b --tp 16", "--tp 8 --pp 2"),
         ("--model deepseek-v3 --gpu h200 --tp 8 --ep 3", "--ep 2 or --ep 4"),
         ("--model llama3-70b --tp 8 --ep 8", "no experts"),
@@ -222,9 +223,24 @@ def test_a_layout_that_cannot_be_names_the_nearest(
     assert says in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("dp", "batch", "says"),
+    [
+        (4, 1, ["a batch of 1 over 4 replicas: 1 with 1, 3 with 0"]),
+        (4, 6, ["a batch of 6 over 4 replicas: 2 with 2, 2 with 1"]),
+        (4, 8, []),
+        (1, 7, []),
+    ],
+)
+def test_uneven_replicas_are_remarked_on(dp: int, batch: int, says: list[str]) -> None:
+    assert Layout(dp=dp).uneven(batch) == says
+    report = decode("llama3-8b", dp=dp, batch=batch)
+    assert [note for note in all_notes(report) if "replicas" in note] == says
+
+
 def test_heads_that_do_not_split_are_refused() -> None:
     with pytest.raises(UsageError, match="64, 8 KV"):
-        check(Layout(tp=48), MODEL_OF["llama3-70b"])
+        check(Layout(tp=48), MODEL_OF["llama3-70b"], load_gpu("h100"))
 
 
 def test_the_json_has_what_is_promised(capsys: pytest.CaptureFixture[str]) -> None:

@@ -90,6 +90,22 @@ def test_tighter_targets_never_find_more() -> None:
     assert found[-1] == 0
 
 
+def test_what_fits_on_no_layout_names_how_many_gpus_would_do() -> None:
+    """812 GB of weights: not on 8 x 85 GB, but on 16."""
+    report = plan("llama3-405b", gpu="h100", gpus=8, context=4096)
+    assert report.chosen is None
+    assert report.enough_gpus == 16
+    assert plan("llama3-405b", gpu="h100", gpus=16, context=4096).enough_gpus is None
+    assert plan("llama3-70b", gpu="h100", gpus=8, context=4096, tpot_s=1e-6).enough_gpus is None
+
+
+def test_degrees_that_cannot_be_are_named_and_not_listed() -> None:
+    report = plan("gpt2", gpu="h100", gpus=16, context=512)  # 12 layers, 12 heads, 8 GPUs a node
+    assert all(each.layout.tp in (1, 2, 4) and each.layout.pp <= 8 for each in report.candidates)
+    assert any(text.startswith("pp 16: ") and "12 layers" in text for text in report.impossible)
+    assert any(text.startswith("tp 8, tp 16: ") for text in report.impossible)
+
+
 def test_the_command_says_what_is_best(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(COMMAND.split()) == 0
     printed = capsys.readouterr().out

@@ -142,10 +142,49 @@ def test_the_json_has_what_is_promised(capsys: pytest.CaptureFixture[str]) -> No
 def test_what_does_not_fit_names_a_layout_that_does() -> None:
     report = served(tp=1, users=1)
     assert not report.fits
-    assert report.roomier is not None
-    assert report.roomier.tp == 2  # 141 GB on two of 85 GB
+    assert report.roomier[0].tp == 2  # 141 GB on two of 85 GB
     assert served(tp=2, users=1).fits
-    assert served(100_000).roomier is None
+    assert report.instead == "--tp 2, or --pp 2"
+    crowded = served(100_000)
+    assert served(crowded.most_users).fits
+    assert not served(crowded.most_users + 1).fits
+
+
+def test_what_does_not_fit_says_so_first_and_is_a_no(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["serve", "--model", "llama3-70b", "--gpu", "h100", "--isl", "1024", "--osl", "512"]) == 1
+    first, then, *_ = capsys.readouterr().out.splitlines()
+    assert first.startswith("Does not fit, ")
+    assert first.endswith("it would with --tp 2, or --pp 2")
+    assert "as if it did" in then
+    assert (
+        run(
+            [
+                "serve",
+                "--model",
+                "llama3-70b",
+                "--gpu",
+                "h100,h200",
+                "--tp",
+                "2",
+                "--isl",
+                "1024",
+                "--osl",
+                "512",
+            ]
+        )
+        == 0
+    )
+    assert not capsys.readouterr().out.startswith("Does not fit")
+
+
+def test_an_answer_of_one_token_has_no_time_between_two(capsys: pytest.CaptureFixture[str]) -> None:
+    asked = ["serve", "--model", "llama3-8b", "--gpu", "h100", "--isl", "1024", "--osl", "1"]
+    assert run([*asked, "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document["tpot_s"] is document["tpot_decode_s"] is document["tokens_per_s_per_user"] is None
+    assert document["request_s"] == document["ttft_s"]
+    assert run(asked) == 0
+    assert "there is no second to wait for" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
 
@@ -110,3 +111,87 @@ def test_the_command(capsys: pytest.CaptureFixture[str]) -> None:
 def test_bad_input_gets_advice(capsys: pytest.CaptureFixture[str], options: str, says: str) -> None:
     assert run(f"train-step --gpu h100 {options}".split()) == 2
     assert says in capsys.readouterr().err
+
+
+RUNS = [
+    {"model": "llama3-8b", "gpu": "h100", "gpus": 8, "zero": 3, "seq": 8192},
+    {"model": "llama3-70b", "gpu": "h100", "gpus": 64, "tp": 8, "zero": 1},
+    {"model": "llama3-70b", "gpu": "b200", "gpus": 64, "tp": 8, "pp": 4, "microbatches": 16},
+    {"model": "mixtral-8x7b", "gpu": "h100", "gpus": 64, "tp": 8, "ep": 8, "zero": 1},
+    {"model": "gpt2", "gpu": "a100", "gpus": 1, "seq": 1024, "attention": "standard"},
+    {"model": "bert-base", "gpu": "h100", "seq": 512},
+    {"model": "llama3-8b", "gpu": "v100", "gpus": 8, "zero": 3, "seq": 1024},
+    {"model": "llama3-8b", "gpu": "l40s", "gpus": 8, "zero": 2, "checkpointing": "full"},
+]
+
+
+@pytest.mark.parametrize("run_", RUNS, ids=lambda each: f"{each['model']}-{each['gpu']}")
+def test_no_estimate_is_below_the_bound(run_: dict[str, Any]) -> None:
+    report = train_step(**run_)
+    assert report.estimate is not None
+    assert report.bound_time_s < report.estimate.time_s <= report.estimate.in_turn_s
+    assert report.mfu_in(report.estimate.time_s) < report.mfu
+
+
+def test_layers_computed_again_take_one_more_forward() -> None:
+    """All but the head and the table: of 8192 tokens of 8B the head is 5 % of the products."""
+    kept, again = (
+        train_step("llama3-8b", gpu="h100", gpus=8, zero=3, seq=8192, checkpointing=how).estimate
+        for how in ("none", "full")
+    )
+    assert kept is not None
+    assert again is not None
+    assert 1.25 < again.kernels_s / kept.kernels_s < 1.34
+
+
+def test_an_estimate_is_near_a_published_run() -> None:
+    """Llama 3 405B, 8192 H100, tp 8, pp 16, 8192 tokens, 32 sequences a replica: 43 % of the peak
+    (arXiv:2407.21783, table 4, with an interleaved schedule)."""
+    report = train_step(
+        "llama3-405b", gpu="h100", gpus=8192, tp=8, pp=16, zero=1, seq=8192, microbatches=32,
+        sequence_parallel=True,
+    )  # fmt: skip
+    assert report.estimate is not None
+    assert report.mfu_in(report.estimate.in_turn_s) == pytest.approx(0.43, rel=0.15)
+
+
+def test_the_estimate_says_that_nothing_measured_stands_behind_it(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    words = "train-step --model llama3-8b --gpu h100 --gpus 8 --zero 3"
+    assert run([*words.split(), "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document["bound_time_s"] < document["estimate_time_s"] <= document["estimate_in_turn_time_s"]
+    assert document["estimate_basis"] == "architecture default"
+    assert any("no measured training step stands behind it" in note for note in document["notes"])
+
+
+def test_an_encoders_head_has_all_tokens_once() -> None:
+    """6 N T of BERT base without its tables: 12 layers of 12 x 768^2 and the head's 30522 x 768, 512 tokens;
+    scores and values are 12 x 3 x 4 x 512^2 x 768 more."""
+    report = train_step("bert-base", gpu="h100", seq=512)
+    products = 6 * (12 * 12 * 768**2 + 30522 * 768) * 512
+    attention = 12 * 3 * 4 * 512**2 * 768
+    assert report.model_flops == pytest.approx(products + attention, rel=0.01)
+
+
+def test_without_bf16_it_is_fp16(capsys: pytest.CaptureFixture[str]) -> None:
+    assert (
+        run(
+            [
+                "train-step",
+                "--model",
+                "llama3-8b",
+                "--gpu",
+                "v100",
+                "--gpus",
+                "8",
+                "--zero",
+                "3",
+                "--seq",
+                "1024",
+            ]
+        )
+        == 0
+    )
+    assert "fp16 stands in" in capsys.readouterr().out

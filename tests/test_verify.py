@@ -176,7 +176,7 @@ def fake(monkeypatch: pytest.MonkeyPatch) -> Any:
     """The command, with a worker that only answers."""
 
     def use(**behaviour: str) -> None:
-        monkeypatch.setattr("memwall.verify.host.check_libraries", lambda: None)
+        monkeypatch.setattr("memwall.verify.host.check_libraries", lambda instead: None)
         how = settings(**behaviour)
         monkeypatch.setattr("memwall.verify.host.Settings", lambda **given: how._replace(**given))
 
@@ -249,6 +249,8 @@ def test_interrupted_it_leaves_whole_records(
         ("verify --backend numpy --op gemv", 2, "takes no --op"),
         ("verify --l2-bytes 4096", 2, "Add --backend numpy"),
         ("verify --replay x.json --counters", 2, "--replay runs nothing"),
+        ("verify --replay h200 --seed 7", 2, "--replay runs nothing, so --seed"),
+        ("verify --replay h200 --ms 5", 2, "--replay runs nothing, so --ms"),
         ("verify --replay nowhere.json", 3, "nowhere.json"),
         ("verify --op gemv -o nowhere/x.json", 2, "-o nowhere/x.json: cannot be written"),
         ("verify --op gemv --record nowhere/x.json", 2, "--record nowhere/x.json: cannot be written"),
@@ -290,3 +292,18 @@ def test_a_shipped_record_is_as_predicted(path: Path, capsys: pytest.CaptureFixt
     assert report["passed"]
     assert all(trial["of_bound"] is None or trial["of_bound"] <= 1.02 for trial in report["trials"])
     assert sum(trial["verdict"] == "within" for trial in report["trials"]) >= 30
+
+
+def test_a_record_judged_as_another_gpu_says_so(capsys: pytest.CaptureFixture[str]) -> None:
+    run(["verify", "--replay", "h200", "--gpu", "h100", "--op", "gemv", "--json"])
+    told = json.loads(capsys.readouterr().out)["notes"]
+    assert "measured on h200, and judged as if it were h100" in told
+    run(["verify", "--replay", "h200", "--gpu", "h200", "--op", "gemv", "--json"])
+    assert not any("as if" in note for note in json.loads(capsys.readouterr().out)["notes"])
+
+
+def test_a_record_with_a_byte_order_mark_is_read(tmp_path: Path) -> None:
+    shipped = RECORDS[0].read_text(encoding="utf-8")
+    path = tmp_path / "marked.json"
+    path.write_text(shipped, encoding="utf-8-sig")
+    assert record.read(str(path)) == record.read(str(RECORDS[0]))

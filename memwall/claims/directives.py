@@ -16,7 +16,8 @@ that follows. Comments inside `inline code` are only shown.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from bisect import bisect_right
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from memwall.claims import forms
@@ -83,12 +84,13 @@ def read(text: str, file: str) -> Document:
 def _marked(text: str, file: str) -> Iterator[Marked]:
     plain = _LINK.sub(lambda link: " " * len(link[0]), text)  # the numbers of an address are nobody's
     shown_only = [found.span() for found in _CODE.finditer(text)]
+    where = _places(text, file)
     place = 0
     while opened := _OPEN.search(text, place):
         place = opened.end()
-        if any(start <= opened.start() < end for start, end in shown_only):
+        if _inside(shown_only, opened.start()):
             continue
-        here = _place(text, file, opened.start())
+        here = where(opened.start())
         closed = text.find("-->", opened.end())
         another = text.find("<!--", opened.end())
         if closed < 0 or 0 <= another < closed:
@@ -101,14 +103,14 @@ def _marked(text: str, file: str) -> Iterator[Marked]:
             )
         place = whole.end()
         try:
-            yield _one(text, plain, file, whole)
+            yield _one(text, plain, where, whole)
         except FileError:
             raise
         except MemwallError as error:
             raise FileError(f"{here}: {error.message}", error.hint) from None
 
 
-def _one(text: str, plain: str, file: str, whole: re.Match[str]) -> Marked:
+def _one(text: str, plain: str, where: Callable[[int], Place], whole: re.Match[str]) -> Marked:
     number, start = _after(text, whole) if whole["after"] else _beside(plain, whole)
     alone = start == number.start
     start = forms.signed(text, start)
@@ -119,7 +121,7 @@ def _one(text: str, plain: str, file: str, whole: re.Match[str]) -> Marked:
     forms.check(text, start, number, bool(unit))
     expression = parse_expression(body[: unit.start()] if unit else body)
     printed = _printed(text, start, number, unit["unit"] if unit else number.unit)
-    place = _place(text, file, number.start)
+    place = where(number.start)
     claim = Claim(
         id=f"line{place.line}c{place.column}",
         where=f"line {place.line}",
@@ -127,7 +129,7 @@ def _one(text: str, plain: str, file: str, whole: re.Match[str]) -> Marked:
         printed=printed,
         place=place,
         compute=(expression,),
-        text=file,
+        text=place.file,
     )
     return Marked(claim, number.start, number.end)
 
@@ -206,5 +208,18 @@ def _printed(text: str, start: int, number: Number, unit: str) -> Printed:
     return printed._replace(text=f"{written} {unit}".strip(), bound=least)
 
 
-def _place(text: str, file: str, offset: int) -> Place:
-    return Place(file, text.count("\n", 0, offset) + 1, offset - text.rfind("\n", 0, offset))
+def _places(text: str, file: str) -> Callable[[int], Place]:
+    """The place of an offset; the lines are found once, for a file may hold thousands of directives."""
+    starts = [0, *(found.end() for found in re.finditer("\n", text))]
+
+    def at(offset: int) -> Place:
+        line = bisect_right(starts, offset)
+        return Place(file, line, offset - starts[line - 1] + 1)
+
+    return at
+
+
+def _inside(spans: Sequence[tuple[int, int]], offset: int) -> bool:
+    """Whether one of the spans, in order and apart, holds the offset."""
+    before = bisect_right(spans, offset, key=lambda span: span[0]) - 1
+    return before >= 0 and offset < spans[before][1]

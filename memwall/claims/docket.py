@@ -68,7 +68,18 @@ def judge(
     return Docket(tuple(files), court, tuple(each for each in every if wanted(each.claim)), every)
 
 
-def sound(
+def judge_sound(
+    files: Sequence[ClaimsFile], load: Callable[[str], ClaimsFile], wanted: Callable[[Claim], bool]
+) -> tuple[Docket, list[FileError]]:
+    """As `judge`, of the files that can be judged, and the faults of the others."""
+    try:
+        return judge(files, load, wanted), []
+    except FileError:
+        kept, faults = _sound(files, load)
+        return judge(kept, load, wanted), faults
+
+
+def _sound(
     files: Sequence[ClaimsFile], load: Callable[[str], ClaimsFile]
 ) -> tuple[list[ClaimsFile], list[FileError]]:
     """Files that can be judged, and the faults of the others, so that one does not hide the rest."""

@@ -94,14 +94,14 @@ def _from_device(gpu: str | None, source: str | None, output: str | None, keep: 
 
     check_folder("-o", output if output != "-" else None)
     check_folder("--keep", keep)
-    host.check_libraries()
+    host.check_libraries("memwall calibrate MEASURED.csv --gpu NAME -o FILE")
     trials = survey()
     machine, device, found = _measured(trials, gpu, keep)
     _say_left_out(found.left_out)
     if len(found.rows) < LEAST_ROWS:
         raise CannotVerify(
             f"{len(found.rows)} of {len(trials)} kernels ran and were right: too few for a calibration",
-            host.EXTRA,
+            host.INSTALL,
         )
     facts = provenance(machine)
     default = f"libraries' kernels, run on {facts['gpu']}"

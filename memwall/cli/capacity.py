@@ -44,7 +44,7 @@ Exit code 1: it does not fit; of several GPUs, on none.
 @gpu_option
 @click.option(
     "--context",
-    type=Count(),
+    type=Count(4096),
     help="tokens of each sequence; default: the model's, or as many as fit",
 )
 @click.option("--batch", type=Count(8), help="sequences at once; default 1")
@@ -63,7 +63,7 @@ Exit code 1: it does not fit; of several GPUs, on none.
 @click.option("--weights", type=Size(), help="weights of each GPU, where an engine has reported them")
 @click.option(
     "--chunk",
-    type=Count(),
+    type=Count(8192),
     default=8192,
     help="new tokens a pass, for --reserve; default 8192",
 )

@@ -91,20 +91,24 @@ def _check(
     from memwall.claims import docket as dockets
 
     faults: list[FileError] = []
-    files = _read(paths, faults if output.format in ("github", "junit") else None)
-    if output.format in ("github", "junit"):  # a file that is not read must not hide what others say
-        files, more = dockets.sound(files, _claims)
-        faults += more
     in_place = dockets.at(where) if where else lambda claim: True
-    found = dockets.judge(files, _claims, in_place)
+    found, unsound = dockets.judge_sound(_read(paths, faults), _claims, in_place)
+    faults += unsound  # a file that is not read must not hide what others say
+    if not found.files and output.format not in ("github", "junit"):
+        _tell(faults[:-1])
+        raise faults[-1]
     if where and not found.judged and not faults:
         raise UsageError(f"no claim stands at '{shown(where)}'", "See memwall check --all")
     found = found.of(_verdicts(verdict)) if verdict else found
     failing = found.failing(strict)
     _show(output, found, failing, explain, every, faults)
+    _tell(faults)
+    return FileError.exit_code if faults else 1 if failing else 0
+
+
+def _tell(faults: Sequence[FileError]) -> None:
     for fault in faults:
         click.echo(f"error: {fault}", err=True)
-    return FileError.exit_code if faults else 1 if failing else 0
 
 
 def _show(

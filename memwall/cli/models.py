@@ -19,7 +19,7 @@ def model_option(command: F) -> F:
 def source_option(command: F) -> F:
     """--source-tokens, of models with an encoder and a decoder."""
     text = "what an encoder has read for each sequence; default: its positions, else the context"
-    return click.option("--source-tokens", type=Count(), help=text)(command)
+    return click.option("--source-tokens", type=Count(1500), help=text)(command)
 
 
 def load_model(name: str) -> Model:

@@ -6,8 +6,8 @@ from typing import Any
 
 import click
 
+from memwall.cli.amounts import Seconds, prices_of
 from memwall.cli.devices import on_each, show
-from memwall.cli.layouts import Seconds, prices_of
 from memwall.cli.models import load_model, model_option
 from memwall.cli.options import Count, Format, defaults_of, gpu_option, named_gpus, output_options, set_option
 from memwall.cli.output import Output
@@ -30,13 +30,13 @@ Exit code 1: no layout fits and meets the targets.
 @click.command("plan", epilog=EPILOG)
 @model_option
 @gpu_option
-@click.option("--gpus", type=Count(), default=8, help="how many GPUs; default 8")
-@click.option("--context", type=Count(), required=True, help="tokens of a sequence when it is longest")
-@click.option("--prompt", type=Count(), help="tokens of the prompt; default: the whole context")
-@click.option("--ttft", "ttft_s", type=Seconds(), help="time to first token to keep: 500ms")
+@click.option("--gpus", type=Count(8), default=8, help="how many GPUs; default 8")
+@click.option("--context", type=Count(8192), required=True, help="tokens of a sequence when it is longest")
+@click.option("--prompt", type=Count(2048), help="tokens of the prompt; default: the whole context")
+@click.option("--ttft", "ttft_s", type=Seconds("500ms"), help="time to first token to keep: 500ms")
 @click.option("--tpot", "tpot_s", type=Seconds(), help="time between two tokens of a user to keep: 30ms")
 @click.option(
-    "--batch", type=Count(), help="sequences on all GPUs; default: the best of 1, 2, 4 ... a replica"
+    "--batch", type=Count(32), help="sequences on all GPUs; default: the best of 1, 2, 4 ... a replica"
 )
 @click.option("--price", help="of a GPU-hour, for the cost of tokens; several GPUs: one each, a,b,c")
 @click.option("--dtype", type=Format(), help="format of the linear layers; default the checkpoint's")

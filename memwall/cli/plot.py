@@ -198,7 +198,9 @@ def plot_decode(
 @click.option("--model", type=MODEL, required=True, help="a model: memwall model list")
 @gpu_option
 @click.option("--batch", type=Count(8), help="sequences at once; default 1")
-@click.option("--context", type=Count(), help="tokens of each sequence; default as memwall capacity has it")
+@click.option(
+    "--context", type=Count(4096), help="tokens of each sequence; default as memwall capacity has it"
+)
 @click.option("--tp", type=Count(8), default=1, show_default=True, help="GPUs that share the model")
 @click.option("--dtype", type=Format(), help="compute and storage format of the linear layers; default bf16")
 @click.option("--weight-dtype", type=Format(), help="storage format of the linear layers")

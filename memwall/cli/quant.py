@@ -32,7 +32,7 @@ Examples:
 @click.command("quant", epilog=EPILOG)
 @model_option
 @gpu_option
-@click.option("--context", type=Count(), help="tokens that each sequence's step sees; default 4096")
+@click.option("--context", type=Count(4096), help="tokens that each sequence's step sees; default 4096")
 @click.option("--batch", type=Count(8), default=1, help="sequences; default 1")
 @click.option("--tp", type=Count(8), default=1, help="GPUs that share the model (tensor parallel)")
 @click.option("--kv-dtype", type=Format(), help="the cache's format; default bf16")

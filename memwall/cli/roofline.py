@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from memwall.cli.amounts import ByteAmount
 from memwall.cli.devices import answer
 from memwall.cli.estimates import estimate_options
 from memwall.cli.options import (
@@ -49,7 +50,7 @@ An operator's dimensions: memwall op show OP
 )
 @causal_option
 @click.option("--flops", type=Amount(), help="FLOPs of any kernel, instead of --op")
-@click.option("--bytes", type=Amount(), help="bytes that it moves")
+@click.option("--bytes", type=ByteAmount(), help="bytes that it moves: 1.6e10, 16GB")
 @click.option("--levels", is_flag=True, help="a roof for each level: main memory, L2, shared memory")
 @set_option
 @estimate_options

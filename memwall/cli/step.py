@@ -44,8 +44,8 @@ Examples:
 @gpu_option
 @click.option("--phase", type=click.Choice(PHASES), help="by default as --seq or --context says")
 @click.option("--batch", type=Count(8), default=1, show_default=True, help="sequences, on all GPUs together")
-@click.option("--context", type=Count(), help="decode: tokens in the cache, the new one counted")
-@click.option("--seq", type=Count(), help="prefill: tokens of the prompt")
+@click.option("--context", type=Count(4096), help="decode: tokens in the cache, the new one counted")
+@click.option("--seq", type=Count(8192), help="prefill: tokens of the prompt")
 @source_option
 @click.option(
     "--dtype", type=Format(), help="compute and storage format of the linear layers; default the checkpoint's"

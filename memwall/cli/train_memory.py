@@ -37,7 +37,7 @@ Of several GPUs, if none does.
     "--zero", type=click.Choice([str(stage) for stage in ZERO_STAGES]), default="0", help="ZeRO stage"
 )
 @click.option("--optimizer", type=click.Choice(list(OPTIMIZERS)), default="adam", help="default adam")
-@click.option("--seq", type=Count(), help="tokens of a sequence; default 4096")
+@click.option("--seq", type=Count(4096), help="tokens of a sequence; default 4096")
 @click.option("--micro-batch", type=Count(1), default=1, help="sequences of a GPU's forward pass; default 1")
 @click.option(
     "--checkpointing", type=click.Choice(CHECKPOINTING), default="none", help="what is computed again"

@@ -28,21 +28,21 @@ Examples:
 @click.command("train-step", epilog=EPILOG)
 @model_option
 @gpu_option
-@click.option("--gpus", type=Count(), default=1, help="all GPUs: tp x pp x data parallel; default 1")
+@click.option("--gpus", type=Count(8), default=1, help="all GPUs: tp x pp x data parallel; default 1")
 @click.option(
     "--zero", type=click.Choice([str(stage) for stage in ZERO_STAGES]), default="0", help="ZeRO; 3 is FSDP"
 )
 @click.option("--optimizer", type=click.Choice(list(OPTIMIZERS)), default="adam", help="default adam")
-@click.option("--seq", type=Count(), help="tokens of a sequence; default 4096")
-@click.option("--micro-batch", type=Count(), default=1, help="sequences of a GPU's forward pass; default 1")
-@click.option("--microbatches", type=Count(), help="of each replica in a step; default one a stage")
+@click.option("--seq", type=Count(4096), help="tokens of a sequence; default 4096")
+@click.option("--micro-batch", type=Count(1), default=1, help="sequences of a GPU's forward pass; default 1")
+@click.option("--microbatches", type=Count(8), help="of each replica in a step; default one a stage")
 @click.option(
     "--checkpointing", type=click.Choice(CHECKPOINTING), default="none", help="what is computed again"
 )
 @click.option("--attention", type=click.Choice(ATTENTIONS), default="flash", help="default flash")
-@click.option("--tp", type=Count(), default=1, help="GPUs that share each layer (tensor parallel)")
-@click.option("--pp", type=Count(), default=1, help="pipeline stages")
-@click.option("--ep", type=Count(), default=1, help="GPUs of tp x dp that share the experts, whole ones each")
+@click.option("--tp", type=Count(8), default=1, help="GPUs that share each layer (tensor parallel)")
+@click.option("--pp", type=Count(2), default=1, help="pipeline stages")
+@click.option("--ep", type=Count(8), default=1, help="GPUs of tp x dp with whole experts each")
 @click.option("--sequence-parallel", is_flag=True, help="split along the sequence what --tp leaves whole")
 @set_option
 @output_options

@@ -47,6 +47,8 @@ A GPU needs pip install 'memwall[verify]' (CUDA 13) or 'memwall[verify-cuda12]'.
 Exit code 0: all as predicted. 1: not. 5: it cannot run here.
 """
 
+DEFAULT_MS = 300
+
 
 @click.command("verify", epilog=EPILOG)
 @click.option("--op", type=OP, help="one operator; default: the standard run over all kernels")
@@ -58,7 +60,7 @@ Exit code 0: all as predicted. 1: not. 5: it cannot run here.
 @click.option("--counters", is_flag=True, help="count bytes with Nsight Compute too")
 @click.option("--warm", is_flag=True, help="with --op: keep L2 warm; default: rotate buffers, L2 cold")
 @click.option("--gpu", type=GPU, help="predict for this GPU; default: the one that is found")
-@click.option("--ms", type=Count(), default="300", help="how long each kernel is measured; default 300")
+@click.option("--ms", type=Count(), help="how long each kernel is measured; default 300")
 @click.option("--seed", type=Count(), help="of the random inputs; default: a fresh one, kept in the record")
 @click.option("--l2-bytes", type=Count(), help="with --backend numpy: an L2 before main memory")
 @CALIBRATION
@@ -92,7 +94,7 @@ def _check_alone(backend: str, op: str | None, replay: str | None, options: Mapp
     """
     from memwall.cli.options import DIMS
 
-    of_a_run = ("impl", "dtype", "causal", "counters", "warm", "record", *DIMS)
+    of_a_run = ("impl", "dtype", "causal", "counters", "warm", "ms", "seed", "record", *DIMS)
     given = [name for name in of_a_run if options[name] not in (None, False)]
     predicted = [name for name in ("gpu", "calibration") if options[name]]
     if backend == "numpy" and (op or given or replay or predicted):
@@ -123,7 +125,10 @@ def _replayed(name: str, op: str | None, gpu: str | None, estimate: Estimate) ->
     kept = record.find(name)
     wanted = registry.find(op).name if op else None
     outcomes = [outcome for outcome in kept.outcomes if wanted in (None, outcome.trial.op)]
-    return verify(hardware.load(gpu or kept.gpu), kept.machine, outcomes, kept.notes, estimate)
+    device = hardware.load(gpu or kept.gpu)
+    elsewhere = [f"measured on {kept.gpu}, and judged as if it were {device.name}"]
+    notes = [*kept.notes, *(elsewhere if device.name != kept.gpu else [])]
+    return verify(device, kept.machine, outcomes, notes, estimate)
 
 
 def _run(op: str | None, options: dict[str, Any], estimate: Estimate) -> Verification:
@@ -133,8 +138,9 @@ def _run(op: str | None, options: dict[str, Any], estimate: Estimate) -> Verific
     from memwall.verify.judge import verify
 
     trials = _plan(op, options)
-    host.check_libraries()
-    settings = host.Settings(budget_s=options["ms"] / KILO, seed=options["seed"] or random.getrandbits(31))
+    host.check_libraries("memwall verify --backend numpy")
+    seed = options["seed"] or random.getrandbits(31)
+    settings = host.Settings(budget_s=(options["ms"] or DEFAULT_MS) / KILO, seed=seed)
 
     if options["gpu"]:
         own_fits(options["calibration"], hardware.load(options["gpu"]))

@@ -86,7 +86,7 @@ def estimate_kernel(
     return Estimate(time_s, bound_s, choice.basis, choice.error_p50, choice.error_p90, (part,))
 
 
-def together(estimates: Iterable[Estimate], counts: Sequence[int] | None = None) -> Estimate:
+def together(estimates: Iterable[Estimate], counts: Sequence[float] | None = None) -> Estimate:
     """Kernels one after the other, each `counts` times: times add, the weakest basis counts.
 
     The error is the mean of the kernels' own, weighted by their time: they err together or, at best, less.
@@ -111,7 +111,7 @@ def _strength(basis: str) -> int:
     return {PHYSICS: 0, ARCHITECTURE: 1}.get(basis, 2)
 
 
-def _mean(each: Sequence[Estimate], repeats: Sequence[int], field: str) -> float | None:
+def _mean(each: Sequence[Estimate], repeats: Sequence[float], field: str) -> float | None:
     """An error weighted by time; of arrays the plain mean."""
     errors = [getattr(e, field) for e in each]
     if any(error is None for error in errors):

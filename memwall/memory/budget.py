@@ -9,14 +9,12 @@ from typing import NamedTuple
 
 from memwall.constant import Constant
 from memwall.hardware import Device
-from memwall.models.model import Model
 from memwall.units import to_si
 
 VISIBLE_SHARE = 0.99
 """Of a label read as GiB, what programs see where no driver's total is known. H100: 79.11 of 80 GiB, A100:
 79.25, V100 16 GB: 15.77, RTX 5090: 31.36 of 32. Cards that keep ECC in ordinary memory (GDDR) have a
 sixteenth less: an L40S has 44.42 of 48 GiB."""
-MOST_GPUS = 64
 
 
 class Budget(NamedTuple):
@@ -68,12 +66,3 @@ def total_memory(device: Device) -> Constant:
     label = device.group(group)[key]
     note = f"{label:g} GiB x {VISIBLE_SHARE}: the driver's total is not in its file"
     return capacity._replace(value=int(to_si("gib", label) * VISIBLE_SHARE), kind="assumed", source=note)
-
-
-def shared_sizes(model: Model) -> list[int]:
-    """The numbers of GPUs that tensor parallelism is used with: powers of two that divide the heads."""
-    heads = [group.attention.heads for group in model.layers if group.attention is not None]
-    sizes = [1]
-    while 2 * sizes[-1] <= MOST_GPUS and all(count % (2 * sizes[-1]) == 0 for count in heads):
-        sizes.append(2 * sizes[-1])
-    return sizes

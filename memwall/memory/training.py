@@ -100,7 +100,7 @@ class Setup(NamedTuple):
         if beside % self.expert_parallel:
             raise UsageError(
                 f"ep {self.expert_parallel} does not divide the {beside} GPUs of tp x dp",
-                "The experts are shared by GPUs that are tensor or data parallel",
+                f"Try --ep {_divisor(beside, self.expert_parallel)}",
             )
         return self
 
@@ -118,6 +118,11 @@ class Setup(NamedTuple):
 
     def _spread(self, weight: Weight) -> bool:
         return weight.used is not None and self.expert_parallel > 1
+
+
+def _divisor(number: int, most: int) -> int:
+    """The largest divisor of a number that is not above `most`."""
+    return max(each for each in range(1, min(number, most) + 1) if number % each == 0)
 
 
 def _has_experts(model: Model) -> bool:

@@ -22,6 +22,9 @@ from memwall.models.step.launch import Setting
 from memwall.nodes import Group, Node, group
 from memwall.parallel.layout import Layout
 
+OWN_KERNELS = ("one shot", "two shots")
+"""Ways of memwall.collectives.engine_estimate that are an engine's own."""
+
 
 class Exchange(NamedTuple):
     """A collective that a pass does so many times."""
@@ -51,6 +54,11 @@ class Exchange(NamedTuple):
             return f"over {self.group.nodes} nodes"
         known = engine_estimate(self.what, self.group.link)
         return "unknown" if known is None else known.algorithm
+
+    @property
+    def by(self) -> str:
+        """Whose collective that is: the engine's own kernel, or the library."""
+        return "engine" if self.algorithm in OWN_KERNELS else self.group.link.library
 
     @property
     def term(self) -> Term:

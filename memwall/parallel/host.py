@@ -15,7 +15,7 @@ from memwall.bound import Term
 from memwall.collectives import host_share
 from memwall.errors import NotPublished
 from memwall.hardware import Device
-from memwall.links import Link, link_of
+from memwall.links import Link, how_to_give, link_of
 from memwall.nodes import Node
 
 TO_HOST = ("nvlink_c2c", "pcie")
@@ -53,10 +53,7 @@ def host_link(device: Device, gpus: int, node: Node | None) -> Link:
     """
     link = next((found for kind in TO_HOST if (found := link_of(device, kind))), None)
     if link is None:
-        raise NotPublished(
-            f"{device.title}: no link to the host is in its file",
-            "Give one: --set links.pcie.gb_per_s_per_direction=31.5",
-        )
+        raise NotPublished(f"{device.title}: no link to the host is in its file", how_to_give(device))
     memory = node.constant("host", "memory_gb_per_s") if node else None
     if memory is None or memory.value / gpus >= link.rate.value:
         return link

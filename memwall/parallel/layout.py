@@ -17,11 +17,20 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from memwall import nodes
 from memwall.errors import UsageError
+from memwall.hardware import Device
 from memwall.maths import Count, ceil_div, minimum
 from memwall.models.attentions import GroupedAttention
 from memwall.models.mlps import Experts
 from memwall.models.model import Layers, Model
+from memwall.nodes import Node
+
+MOST_TP = 128
+"""GPUs of a tp group up to which a nearest one is looked for, where no node says how many there are."""
+MOST_SHARED = 64
+EXAMPLES = {"tp": 8, "pp": 2, "ep": 8, "dp": 2}
+"""Degrees, as those who typed none that can be are shown them."""
 
 
 class Layout(NamedTuple):
@@ -65,32 +74,90 @@ class Layout(NamedTuple):
         """Sequences that a GPU has in a pass: of the replica with most, the largest microbatch."""
         return ceil_div(ceil_div(batch, self.dp), self.microbatches(batch))
 
+    def uneven(self, batch: int) -> list[str]:
+        """A remark on replicas that have different numbers of sequences; none if all have as many."""
+        most, full = ceil_div(batch, self.dp), batch % self.dp
+        if not full:
+            return []
+        parts = f"{full} with {most}, {self.dp - full} with {most - 1}"
+        return [f"a batch of {batch} over {self.dp} replicas: {parts}"]
+
 
 ONE = Layout()
 
 
-def check(layout: Layout, model: Model) -> None:
-    """Whether a model can be laid out so.
+def check(layout: Layout, model: Model, device: Device) -> Node | None:
+    """The node that a model laid out so stands on; None if the catalogue has none with that GPU.
+
+    Every command that takes a layout asks here.
 
     Raises:
-        UsageError: it cannot; says why and what is nearest.
+        UsageError: the model cannot be laid out so, or tensor parallelism would leave the node; says why and
+            what is nearest.
     """
-    fault = next(faults(layout, model), None)
+    node = nodes.node_of(device)
+    fault = next(faults(layout, model, node), None)
+    if fault:
+        raise fault
+    return node
+
+
+def check_tp(tp: int, model: Model, device: Device) -> None:
+    """Whether so many GPUs may share a model by its heads, where there are no stages.
+
+    Raises:
+        UsageError: as `check` says.
+    """
+    node = nodes.node_of(device)
+    fault = next(faults(Layout(tp=tp), model, node, stages=False), None)
     if fault:
         raise fault
 
 
-def faults(layout: Layout, model: Model) -> Iterator[UsageError]:
-    """Everything that keeps a model from being laid out so."""
+def faults(
+    layout: Layout, model: Model, node: Node | None = None, stages: bool = True
+) -> Iterator[UsageError]:
+    """Everything that keeps a model from being laid out so.
+
+    Args:
+        layout: the layout.
+        model: the whole model.
+        node: what it stands on; None: nobody knows, and it may be of any size.
+        stages: whether a hint may name --pp.
+    """
+    wrong = next((name for name in EXAMPLES if getattr(layout, name) < 1), None)
+    if wrong:
+        yield UsageError(
+            f"--{wrong} is a number of GPUs, at least 1, not {getattr(layout, wrong)}",
+            f"Try --{wrong} {EXAMPLES[wrong]}",
+        )
+        return
     layers = layout_layers(model)
     if layout.pp > layers:
         yield UsageError(f"--pp {layout.pp}: {model.title} has {layers} layers", f"Try --pp {layers}")
     if not splits_heads(model, layout.tp):
-        options = [tp for tp in range(1, 129) if splits_heads(model, tp)]
-        near = _nearest(layout.tp, options)
         heads = f"the heads of {model.title} ({_heads_text(model)})"
+        near = _nearest(layout.tp, splitting(model, node))
         yield UsageError(f"--tp {layout.tp}: {heads} do not split so", f"Try {near}")
+    elif node and layout.tp > node.gpus:
+        widest = splitting(model, node)[-1]
+        deep = min(ceil_div(layout.tp, widest) * layout.pp, layers)
+        yield UsageError(
+            f"--tp {layout.tp}: one {node.title} has {node.gpus} GPUs, and tensor parallelism stays in it",
+            f"Try --tp {widest}" + (f" --pp {deep}" if stages and deep > 1 else ""),
+        )
     yield from _expert_faults(layout, model)
+
+
+def splitting(model: Model, node: Node | None) -> list[int]:
+    """Numbers of GPUs that may share the model by its heads, within a node, fewest first."""
+    most = node.gpus if node else MOST_TP
+    return [tp for tp in range(1, most + 1) if splits_heads(model, tp)]
+
+
+def shared_sizes(model: Model, device: Device) -> list[int]:
+    """Those that are used: powers of two."""
+    return [tp for tp in splitting(model, nodes.node_of(device)) if tp & (tp - 1) == 0 and tp <= MOST_SHARED]
 
 
 def _expert_faults(layout: Layout, model: Model) -> Iterator[UsageError]:

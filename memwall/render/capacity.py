@@ -7,12 +7,14 @@ from collections.abc import Sequence
 from memwall.errors import Refusal
 from memwall.memory.sequences import POLICIES, Pool
 from memwall.models.storage import storage_of
+from memwall.parallel.fit import flags
 from memwall.render.bounds import compared_notes, notes_section
 from memwall.render.capacity_record import record as record
 from memwall.render.capacity_record import weight_format
 from memwall.render.page import Lines, Page, Section, Table, star
 from memwall.reports.capacity import CapacityReport
 from memwall.reports.capacity_notes import notes, own_notes, shared_notes
+from memwall.reports.fitting import staged
 from memwall.reports.levers import Lever
 from memwall.units import GIBI, format_memory, significant
 
@@ -166,7 +168,9 @@ def _remedies(report: CapacityReport) -> list[tuple[str, str]]:
             text += f"; weights and reserve alone {_ceiling(alone)}"
         found.append(("smallest fraction", text))
     if report.fewest_gpus:
-        found.append(("fewest GPUs", str(report.fewest_gpus)))
+        found.append(("fewest GPUs", f"{report.fewest_gpus}: --tp {report.fewest_gpus}"))
+    elif layout := staged(report):
+        found.append(("fewest GPUs", f"{layout.gpus}, in stages: {flags(layout)} (memwall step)"))
     return found
 
 

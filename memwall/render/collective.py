@@ -9,7 +9,7 @@ from memwall.render.bounds import compared_notes, notes_section
 from memwall.render.data import Record
 from memwall.render.page import Page, Section, Table, numbers, star
 from memwall.reports.collective import CollectiveReport
-from memwall.reports.evidence import confession
+from memwall.reports.link_notes import link_remarks, own_kernel_remark
 from memwall.units import format_bytes, format_bytes_per_s, format_seconds
 
 Row = CollectiveReport | Refusal
@@ -33,6 +33,9 @@ def record(report: CollectiveReport) -> Record:
         "limited_by": "link",
         "bound_time_s": report.bound_time_s,
         "estimate_time_s": report.estimate_time_s,
+        "library": report.library,
+        "engine_estimate_time_s": report.engine.time_s if report.engine else None,
+        "engine_algorithm": report.engine.algorithm if report.engine else None,
         "algbw_bytes_per_s": report.algbw_bytes_per_s,
         "busbw_bytes_per_s": report.busbw_bytes_per_s,
         "stages": [
@@ -71,42 +74,54 @@ def page(report: CollectiveReport) -> Page:
 def compare_page(rows: Sequence[Row]) -> Page:
     """Several GPUs side by side."""
     first = next(row for row in rows if isinstance(row, CollectiveReport))
-    header = ("GPU", "link", "one way", "bound", "estimate", "algbw", "busbw")
+    header = ("GPU", "link", "one way", "bound", "estimate", "in an engine", "algbw", "busbw")
     table = numbers([_compare_row(row) for row in rows], header)
-    return [Section(_title(first), table), *notes_section([*_counting(first), *compared_notes(rows, _own)])]
+    engine = any(isinstance(row, CollectiveReport) and row.engine for row in rows)
+    said = [*_counting(first, engine), *compared_notes(rows, _own)]
+    return [Section(_title(first), table), *notes_section(said)]
 
 
 def notes(report: CollectiveReport) -> list[str]:
     """What its reader should know."""
-    return [*_counting(report), *_own(report)]
+    return [*_counting(report, report.engine is not None), *_own(report)]
 
 
-def _counting(report: CollectiveReport) -> list[str]:
+def _counting(report: CollectiveReport, engine: bool) -> list[str]:
     lines = [f"by default: {', '.join(report.defaults)}"] if report.defaults else []
     what = {
         "all_gather": "the whole output",
         "reduce_scatter": "the whole input",
         "all_to_all": "a GPU's input",
     }
-    return [*lines, f"bytes as nccl-tests counts them: {what.get(report.what.op, 'the buffer of one GPU')}"]
+    lines.append(f"bytes as nccl-tests counts them: {what.get(report.what.op, 'the buffer of one GPU')}")
+    lines.append("estimate, algbw, busbw: of the maker's library (NCCL, RCCL, oneCCL), as nccl-tests does")
+    if engine:
+        lines.append(
+            "in an engine: by a kernel of its own where that is faster, as vLLM, SGLang and TensorRT-LLM "
+            "have for short all-reduces; memwall step, cost, serve and plan reckon with it"
+        )
+    return lines
 
 
 def _own(report: CollectiveReport) -> list[str]:
-    lines = []
+    lines: list[str] = []
+    if report.what.gpus == 1:
+        return lines
     if report.what.op == "all_reduce" and report.group.link.switched:
         lines.append("bound: with the sums done in the switch each byte crosses a GPU's link once")
-    if report.estimate_time_s is None:
-        lines.append(f"no estimate: nothing measured is known of {report.stages[0].link.title}")
-    return [*lines, *dict.fromkeys(confession(each) for each in report.rests_on if each.weak)]
+    lines += own_kernel_remark(report.group.link) if report.engine else []
+    return [*lines, *link_remarks(stage.link for stage in report.stages)]
 
 
 def _title(report: CollectiveReport) -> str:
     what, nodes = report.what, report.group.nodes
     where = f", {nodes} nodes" if nodes > 1 else ""
-    return f"{what.op}  {format_bytes(what.bytes)}  {what.gpus} GPUs{where}"
+    return f"{what.op}  {format_bytes(what.bytes)}  {what.gpus} GPU{'s' if what.gpus > 1 else ''}{where}"
 
 
 def _facts(report: CollectiveReport) -> list[tuple[str, ...]]:
+    if report.what.gpus == 1:
+        return [("time", "0 s", "one GPU has nobody to send to: a collective is among two or more")]
     link, network = report.group.link, report.group.network
     weak = star(any(each.weak for each in report.rests_on))
     facts: list[tuple[str, ...]] = [
@@ -121,7 +136,11 @@ def _facts(report: CollectiveReport) -> list[tuple[str, ...]]:
         facts.append(("wire", wire, "sent and received by each GPU, at least"))
     facts.append(("bound", format_seconds(report.bound_time_s) + weak, "the link's rate alone"))
     if report.estimate_time_s is not None:
-        facts.append(("estimate", format_seconds(report.estimate_time_s), report.stages[0].algorithm))
+        how = f"{report.library}: {report.stages[0].algorithm}"
+        facts.append(("estimate", format_seconds(report.estimate_time_s), how))
+        if report.engine:
+            own = f"its own kernel: {report.engine.algorithm}"
+            facts.append(("in an engine", format_seconds(report.engine.time_s), own))
         facts.append(("algbw", _rate(report.algbw_bytes_per_s), "bytes / estimate"))
         facts.append(("busbw", _rate(report.busbw_bytes_per_s), f"algbw x {report.what.factor:g}"))
     return facts
@@ -144,7 +163,7 @@ def _stages(report: CollectiveReport) -> list[Section]:
 
 def _compare_row(row: Row) -> tuple[str, ...]:
     if isinstance(row, Refusal):
-        return (row.gpu, *["-"] * 6)
+        return (row.gpu, *["-"] * 7)
     estimated = row.estimate_time_s
     return (
         row.device.name,
@@ -152,6 +171,7 @@ def _compare_row(row: Row) -> tuple[str, ...]:
         format_bytes_per_s(row.group.link.rate.value),
         format_seconds(row.bound_time_s),
         "-" if estimated is None else format_seconds(estimated),
+        format_seconds(row.engine.time_s) if row.engine else "-",
         _rate(row.algbw_bytes_per_s),
         _rate(row.busbw_bytes_per_s),
     )

@@ -7,10 +7,14 @@ from collections.abc import Sequence
 from memwall.errors import Refusal
 from memwall.render.bounds import compared_notes, notes_section
 from memwall.render.data import Record
+from memwall.render.energy import energy_notes, energy_text
+from memwall.render.fits import none_fits, sentence, verdict
 from memwall.render.page import Page, Section, Table, numbers, star
 from memwall.reports.cost import YEAR_HOURS, CostReport
 from memwall.reports.evidence import confession, weak
 from memwall.reports.expected import BASIS
+from memwall.reports.lengths import too_long
+from memwall.reports.link_notes import engine_remark, pass_remarks
 from memwall.units import MEGA, format_seconds, significant
 
 Row = CostReport | Refusal
@@ -43,10 +47,12 @@ def record(report: CostReport) -> Record:
         "price_per_million_tokens_out": report.price(token_out) * MEGA,
         "joules_per_token_in": report.joules(token_in),
         "joules_per_token_out": report.joules(token_out),
+        **_split_record(report),
         "gpu_s_per_request": report.gpu_s_per_request,
         "gpu_equivalents": report.gpu_equivalents,
         "price_per_year": report.price_per_year,
         "fits": decode.fits,
+        "fits_with": report.instead or None,
         "defaults": list(report.defaults),
         "notes": notes(report),
     }
@@ -55,17 +61,21 @@ def record(report: CostReport) -> Record:
 def page(report: CostReport) -> Page:
     """The report for people."""
     heading = f"{_title(report)}  on {report.layout.gpus} x {report.device.title} ({report.device.name})"
-    return [Section(heading, Table(_facts(report))), *notes_section(notes(report))]
+    return [
+        *verdict(report.missing_bytes, report.instead),
+        Section(heading, Table(_facts(report))),
+        *notes_section([*shared_notes(report), *_basis(report)]),
+    ]
 
 
 def compare_page(rows: Sequence[Row]) -> Page:
     """Several choices side by side, and what the cheapest saves a year."""
     first = next(row for row in rows if isinstance(row, CostReport))
-    header = ("GPU", "GPUs", "an hour", "TTFT", "TPOT", "M in", "M out", "J a token out", "a year")
+    header = ("GPU", "GPUs", "an hour", "TTFT", "TPOT", "M in", "M out", "J a token out", "a year", "fits")
     table = numbers([_compare_row(row) for row in rows], header)
     saving = _saving([row for row in rows if isinstance(row, CostReport)])
     notes_of = [*shared_notes(first), *saving, *compared_notes(rows, own_notes)]
-    return [Section(_title(first), table), *notes_section(notes_of)]
+    return [*none_fits(rows), Section(_title(first), table), *notes_section(notes_of)]
 
 
 def notes(report: CostReport) -> list[str]:
@@ -80,9 +90,11 @@ def shared_notes(report: CostReport) -> list[str]:
     lines += [
         f"times: {BASIS}",
         f"tokens in: prompts of {report.prefill.tokens.seq_q}, one at a time on each replica, nothing cached",
-        f"tokens out: {decode.tokens.batch} sequences decode at {decode.tokens.seq_kv} tokens each",
+        f"tokens out: a batch of {decode.tokens.batch} decodes at {decode.tokens.seq_kv} tokens a sequence",
         f"the GPUs serve in {significant(100 * prices.utilisation)} % of the hours paid for",
     ]
+    lines += [*engine_remark([report.layout]), *report.layout.uneven(decode.tokens.batch)]
+    lines += too_long(report.model, max(decode.tokens.seq_kv, report.prefill.tokens.seq_q))
     if prices.requests_per_s is not None:
         lines.append(
             f"a year has {YEAR_HOURS} hours; {significant(prices.requests_per_s)} requests/s all through it, "
@@ -93,20 +105,33 @@ def shared_notes(report: CostReport) -> list[str]:
 
 def own_notes(report: CostReport) -> list[str]:
     """What holds for one choice."""
+    fit = [] if report.fits else [sentence(report.missing_bytes, report.instead)]
+    return [*fit, *_basis(report)]
+
+
+def _basis(report: CostReport) -> list[str]:
     power = report.power
     lines = [
         f"{power.value:g} W a GPU all the while ({power.source}): at most, and without the node's other parts"
     ]
     if report.prices.watts is not None:
         lines = [f"{power.value:g} W a GPU all the while, as given"]
-    if report.decode.fits is False:
-        fit = next((step.text for step in report.decode.advice if step.action == "fit"), "memwall capacity")
-        lines.append(f"{report.model.name} does not fit: {fit}")
     return [
         *lines,
+        *energy_notes(report),
+        *pass_remarks(report.device, [report.layout]),
         *map(confession, weak(report.decode.bounds)),
         *([confession(power)] if power.weak else []),
     ]
+
+
+def _split_record(report: CostReport) -> Record:
+    found: Record = {}
+    for way, split in (("in", report.energy_in), ("out", report.energy_out)):
+        found[f"memory_joules_per_token_{way}"] = split.memory_j
+        found[f"link_joules_per_token_{way}"] = split.links_j
+        found[f"other_joules_per_token_{way}"] = split.rest_j
+    return found
 
 
 def _title(report: CostReport) -> str:
@@ -122,8 +147,8 @@ def _facts(report: CostReport) -> list[tuple[str, ...]]:
         ("price", f"{hour:g} a GPU-hour", f"{hour * report.layout.gpus:g} an hour"),
         ("TTFT", format_seconds(report.ttft_s) + mark, f"{report.prefill.tokens.seq_q} tokens"),
         ("TPOT", format_seconds(report.tpot_s) + mark, f"{rate} tokens/s"),
-        ("a million tokens in", _money(report.price(token_in) * MEGA), _energy(report, token_in)),
-        ("a million tokens out", _money(report.price(token_out) * MEGA), _energy(report, token_out)),
+        ("a million tokens in", _money(report.price(token_in) * MEGA), energy_text(report.energy_in)),
+        ("a million tokens out", _money(report.price(token_out) * MEGA), energy_text(report.energy_out)),
     ]
     if report.gpu_s_per_request is not None:
         each = _money(report.price(report.gpu_s_per_request))
@@ -136,7 +161,7 @@ def _facts(report: CostReport) -> list[tuple[str, ...]]:
 
 def _compare_row(row: Row) -> tuple[str, ...]:
     if isinstance(row, Refusal):
-        return (row.gpu, *["-"] * 8)
+        return (row.gpu, *["-"] * 9)
     token_in, token_out = row.gpu_s_per_token_in, row.gpu_s_per_token_out
     return (
         row.device.name,
@@ -148,6 +173,7 @@ def _compare_row(row: Row) -> tuple[str, ...]:
         _money(row.price(token_out) * MEGA),
         significant(row.joules(token_out)),
         "-" if row.price_per_year is None else _money(row.price_per_year),
+        "yes" if row.fits else "no",
     )
 
 
@@ -160,10 +186,6 @@ def _saving(rows: Sequence[CostReport]) -> list[str]:
     (least, best), (most, worst) = priced[0], priced[-1]
     text = f"{best.device.name} saves {_money(most - least)} a year over {worst.device.name}"
     return [f"{text}: {_money(least)} against {_money(most)}, {significant(100 * (1 - least / most), 3)} %"]
-
-
-def _energy(report: CostReport, gpu_s: float) -> str:
-    return f"{significant(report.joules(gpu_s))} J a token"
 
 
 def _money(amount: float) -> str:

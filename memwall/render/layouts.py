@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from memwall.collectives import constants_of
 from memwall.render.data import Record
 from memwall.render.page import Section, numbers
 from memwall.reports.evidence import confession
+from memwall.reports.link_notes import engine_remark, pass_remarks
 from memwall.reports.step import StepReport
 from memwall.units import format_bytes, format_seconds, significant
 
@@ -38,6 +38,7 @@ def layout_record(report: StepReport) -> Record:
                 "nodes": each.group.nodes,
                 "repeats": each.repeats,
                 "algorithm": each.algorithm,
+                "by": each.by,
                 "bound_time_s": each.bound_time_s,
                 "estimate_time_s": each.estimate_time_s,
             }
@@ -53,8 +54,10 @@ def layout_facts(report: StepReport) -> list[tuple[str, ...]]:
         return []
     waits = report.spread.bubble
     parts = layout.microbatches(report.spread.batch)
-    bubble = f", {parts} microbatches, a stage waits {significant(100 * waits, 3)} % of the time"
-    each = f"{report.setting.tokens.batch} sequences on each in a pass"
+    several = "es" if parts > 1 else ""
+    bubble = f", {parts} microbatch{several}, a stage waits {significant(100 * waits, 3)} % of the time"
+    batch = report.setting.tokens.batch
+    each = f"{batch} sequence{'s' if batch > 1 else ''} on each in a pass"
     return [("layout", f"{layout.gpus} GPUs: {layout.text}", each + (bubble if layout.pp > 1 else ""))]
 
 
@@ -65,12 +68,12 @@ def exchange_section(report: StepReport) -> list[Section]:
         return []
     rows = [
         (
-            f"{each.name} ({each.what.op}, {each.what.gpus})",
+            f"{each.name.removesuffix(f'.{each.what.op}')}: {each.what.op}, {each.what.gpus}",
             str(each.repeats),
             format_bytes(each.what.bytes),
             format_seconds(each.repeats * each.bound_time_s),
             "-" if each.estimate_time_s is None else format_seconds(each.repeats * each.estimate_time_s),
-            each.algorithm,
+            "-" if each.estimate_time_s is None else f"{each.by}, {each.algorithm}",
         )
         for each in spread.exchanges
     ]
@@ -93,25 +96,29 @@ def exchange_section(report: StepReport) -> list[Section]:
     return [Section("Over the links", table._replace(right=table.right - {5}))]
 
 
-def layout_notes(report: StepReport) -> list[str]:
-    """What its reader should know of a layout."""
+def layout_shared_notes(report: StepReport) -> list[str]:
+    """What its reader should know of a layout, on whichever device."""
     spread = report.spread
     layout = spread.layout
-    notes = _host_notes(report)
     if layout.gpus == 1:
-        return notes
-    notes += [f"FLOPs, traffic and memory are one GPU's; tokens/s of all {layout.gpus}"]
+        return []
+    notes = [f"FLOPs, traffic and memory are one GPU's; tokens/s of all {layout.gpus}"]
+    notes += layout.uneven(spread.batch)
     if layout.pp > 1:
         notes.append("kernels are those of one microbatch on its way through all stages")
     if layout.ep > 1:
         notes.append(
             f"routing: the busiest GPU's experts have {layout.imbalance:g} times the mean of the tokens"
         )
-    if any(each.group.nodes > 1 for each in spread.exchanges):
+    return [*notes, *engine_remark([layout])]
+
+
+def layout_own_notes(report: StepReport) -> list[str]:
+    """What its reader should know of it on this device: the host, and the links."""
+    notes = _host_notes(report)
+    if any(each.group.nodes > 1 for each in report.spread.exchanges):
         notes.append("some exchanges leave the node, through its network cards")
-    basis = [c for each in spread.exchanges if (k := constants_of(each.group.link)) for c in k.basis]
-    rates = [each.group.link.rate for each in spread.exchanges]
-    return [*notes, *dict.fromkeys(confession(each) for each in [*rates, *basis] if each.weak)]
+    return [*notes, *pass_remarks(report.device, [report.spread.layout])]
 
 
 def _host_notes(report: StepReport) -> list[str]:

@@ -9,6 +9,7 @@ from memwall.render.bounds import notes_section
 from memwall.render.data import Record
 from memwall.render.page import Page, Section, Table, numbers, star
 from memwall.reports.evidence import confession
+from memwall.reports.link_notes import link_remarks
 from memwall.reports.node import NodeReport
 from memwall.units import format_bytes, format_bytes_per_s, format_seconds, significant
 
@@ -47,12 +48,14 @@ def record(report: NodeReport) -> Record:
         "host_link_bytes_per_s": report.host_link.rate.value if report.host_link else None,
         **{key: constant.value if constant else None for key, constant in numbers_of.items()},
         "yardstick": report.model.name,
+        "library": report.link.library,
         "all_reduces": [
             {
                 "what": row.what,
                 "bytes": row.size_bytes,
                 "count": row.repeats,
                 "inside_time_s": row.inside_s,
+                "inside_engine_time_s": row.engine_s,
                 "two_nodes_time_s": row.across_s,
             }
             for row in report.traffic
@@ -71,18 +74,30 @@ def page(report: NodeReport) -> Page:
     node = report.node
     return [
         Section(f"{node.title} ({node.name})", Table(_facts(report))),
-        Section(f"All-reduces of one pass of {report.model.title}, tensor parallel", _traffic(report)),
+        Section(_yardstick(report), _traffic(report)),
         *notes_section(notes(report)),
     ]
+
+
+def _yardstick(report: NodeReport) -> str:
+    gpus = min(report.node.gpus, 8)
+    return f"All-reduces of one pass of {report.model.title}, tensor parallel on {gpus} GPUs"
 
 
 def notes(report: NodeReport) -> list[str]:
     """What its reader should know."""
     lines = [f"bandwidths are one way; {report.traffic[0].repeats} all-reduces a pass, two a layer"]
+    library = report.link.library
+    lines.append(
+        f"on one node by {library}, and by an engine whose own kernel does short ones, as memwall step has; "
+        f"across two by {library}"
+    )
     lines += _reason(report)
     note = report.node.data["fabric"].get("note")
     lines += [note] if note else []
-    return [*lines, *dict.fromkeys(confession(each) for each in report.rests_on if each.weak)]
+    links = [report.link, *([report.node.network] if report.node.network else [])]
+    doubts = [confession(each) for each in report.rests_on if each.weak]
+    return [*lines, *dict.fromkeys([*link_remarks(links), *doubts])]
 
 
 def _reason(report: NodeReport) -> list[str]:
@@ -133,11 +148,10 @@ def _facts(report: NodeReport) -> list[tuple[str, ...]]:
 
 def _traffic(report: NodeReport) -> Table:
     rows = [
-        (row.what, format_bytes(row.size_bytes), _time(row.inside_s), _time(row.across_s))
+        (row.what, format_bytes(row.size_bytes), *map(_time, (row.inside_s, row.engine_s, row.across_s)))
         for row in report.traffic
     ]
-    inside = min(report.node.gpus, 8)
-    return numbers(rows, ("pass", "each", f"{inside} GPUs, one node", f"{inside} GPUs, two nodes"))
+    return numbers(rows, ("pass", "each", "one node", "in an engine", "two nodes"))
 
 
 def _rate(bytes_per_s: float) -> str:

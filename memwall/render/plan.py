@@ -10,6 +10,8 @@ from memwall.render.data import Record
 from memwall.render.page import Page, Section, Table, numbers
 from memwall.reports.evidence import confession
 from memwall.reports.expected import BASIS
+from memwall.reports.lengths import too_long
+from memwall.reports.link_notes import engine_remark, pass_remarks
 from memwall.reports.plan import Candidate, PlanReport
 from memwall.units import MEGA, format_bytes, format_seconds, significant
 
@@ -36,6 +38,8 @@ def record(report: PlanReport) -> Record:
         "meets": report.chosen is not None,
         "capacity_bytes": report.total_bytes,
         "price_per_gpu_hour": report.price_per_gpu_hour,
+        "impossible": list(report.impossible),
+        "enough_gpus": report.enough_gpus,
         "layouts": [{**_candidate(each), **_cost(report, each)} for each in report.candidates],
         "defaults": list(report.defaults),
         "assumed": list(report.device.assumed),
@@ -90,7 +94,11 @@ def notes(report: PlanReport) -> list[str]:
 
 def _doubts(report: PlanReport) -> list[str]:
     weak = report.device.bandwidth
-    return [confession(weak)] if weak.weak else []
+    found = [confession(weak)] if weak.weak else []
+    found += pass_remarks(report.device, [each.layout for each in report.candidates if each.meets])
+    if report.enough_gpus:
+        found.append(f"no layout of {report.gpus} GPUs holds it; some of --gpus {report.enough_gpus} do")
+    return [*found, *(f"cannot be: {text}" for text in report.impossible)]
 
 
 def _definitions(report: PlanReport) -> list[str]:
@@ -102,6 +110,8 @@ def _definitions(report: PlanReport) -> list[str]:
         "TPOT: time between two tokens of a user while the whole batch decodes, at the full context",
         "tokens/s = batch / TPOT, generated, of all users; a user has 1 / TPOT; every layout uses all GPUs",
         "fits: weights, the batch's cache at the full context, the activation estimate, on the fullest GPU",
+        *engine_remark(each.layout for each in report.candidates),
+        *too_long(report.model, report.targets.context),
     ]
 
 

@@ -10,6 +10,7 @@ from memwall.render.bounds import compared_notes, evidence_record, mark, notes_s
 from memwall.render.data import Record
 from memwall.render.page import Page, Section, Table, star
 from memwall.reports.evidence import confession, remarks
+from memwall.reports.lengths import too_long
 from memwall.reports.quant import OWN, QuantReport, Row
 from memwall.units import format_bytes, format_memory, format_seconds, significant
 
@@ -130,6 +131,7 @@ def _shared_notes(report: QuantReport) -> list[str]:
         "bound: the larger of what it reads over the bandwidth and its products over the peak",
         "fits: with the step's sequences and the estimated activations; see memwall capacity",
     ]
+    found += too_long(report.model, report.question.context, report.question.source_tokens)
     if report.question.source_tokens:
         found.append(
             "the encoder ran in the prefill: a step reads K and V of its tokens, none of its weights"

@@ -7,7 +7,10 @@ from collections.abc import Sequence
 from memwall.errors import Refusal
 from memwall.render.bounds import compared_notes, notes_section
 from memwall.render.data import Record
+from memwall.render.fits import none_fits, sentence, verdict
 from memwall.render.page import Page, Section, Table, numbers
+from memwall.reports.lengths import too_long
+from memwall.reports.link_notes import engine_remark, pass_remarks
 from memwall.reports.serve import CHUNK, START_S, ServeReport
 from memwall.units import format_bytes, format_seconds, significant
 
@@ -33,18 +36,18 @@ def record(report: ServeReport) -> Record:
         "osl": demand.osl,
         "rounds": demand.rounds,
         "ttft_s": report.ttft_s,
-        "tpot_s": report.tpot_s,
-        "tpot_decode_s": report.step_s,
+        "tpot_s": report.tpot_s if report.decodes else None,
+        "tpot_decode_s": report.step_s if report.decodes else None,
         "prefill_s": report.alone_s,
         "request_s": report.request_s,
         "tokens_per_s": report.tokens_per_s,
         "tokens_per_s_per_gpu": report.tokens_per_s / layout.gpus,
-        "tokens_per_s_per_user": 1 / report.tpot_s,
+        "tokens_per_s_per_user": 1 / report.tpot_s if report.decodes else None,
         "requests_per_s": report.requests_per_s,
         "needed_bytes": report.needed_bytes,
         "capacity_bytes": report.total_bytes,
         "fits": report.fits,
-        "fits_with_tp": report.roomier.tp if report.roomier else None,
+        "fits_with": report.instead or None,
         "basis": report.basis,
         "defaults": list(report.defaults),
         "assumed": list(report.device.assumed),
@@ -55,7 +58,11 @@ def record(report: ServeReport) -> Record:
 def page(report: ServeReport) -> Page:
     """The report for people."""
     heading = f"{_title(report)}  on {report.layout.gpus} x {report.device.title} ({report.device.name})"
-    return [Section(heading, Table(_facts(report))), *notes_section(notes(report))]
+    return [
+        *verdict(report.missing_bytes, report.instead),
+        Section(heading, Table(_facts(report))),
+        *notes_section([*shared_notes(report), *pass_remarks(report.device, [report.layout])]),
+    ]
 
 
 def compare_page(rows: Sequence[Row]) -> Page:
@@ -64,11 +71,11 @@ def compare_page(rows: Sequence[Row]) -> Page:
     header = ("GPU", "TTFT", "TPOT", "tokens/s", "a GPU", "a user", "memory", "fits")
     table = numbers([_compare_row(row) for row in rows], header)
     notes_of = [*shared_notes(first), *compared_notes(rows, own_notes)]
-    return [Section(_title(first), table), *notes_section(notes_of)]
+    return [*none_fits(rows), Section(_title(first), table), *notes_section(notes_of)]
 
 
 def notes(report: ServeReport) -> list[str]:
-    """The definitions, printed with the numbers."""
+    """The definitions, printed with the numbers, and whether it fits."""
     return [*shared_notes(report), *own_notes(report)]
 
 
@@ -79,28 +86,28 @@ def shared_notes(report: ServeReport) -> list[str]:
     return [
         *by_default,
         f"times: {report.basis}",
-        f"{demand.users} requests in flight on all GPUs; each user sends the next as soon as one is answered",
+        f"requests in flight on all GPUs: {demand.users}; each sends the next once one is answered",
         "TPOT: time between two tokens of a user, others' prompts included; decoding alone is apart",
         f"TTFT: {format_seconds(START_S)} of the server, a prompt alone, a step, and the wait of the "
         f"first of {demand.rounds} rounds, when all come at once, as a mean over all",
         f"prompts are read together up to {CHUNK} tokens a pass; nothing of them is cached from before",
         "tokens/s: generated, of all users, over whole requests; of a user 1 / TPOT",
+        *engine_remark([report.layout]),
+        *report.layout.uneven(demand.users),
+        *too_long(report.model, demand.isl + demand.osl),
     ]
 
 
 def own_notes(report: ServeReport) -> list[str]:
     """What holds on one device."""
-    if report.fits:
-        return []
-    over = format_bytes(report.needed_bytes - report.total_bytes)
-    wider = report.roomier
-    instead = f"with {wider.text} it fits" if wider else "no tp within a node holds it"
-    return [f"does not fit: {over} too much on a GPU, so that some users would wait; {instead}"]
+    fit = [] if report.fits else [sentence(report.missing_bytes, report.instead)]
+    return [*fit, *pass_remarks(report.device, [report.layout])]
 
 
 def _title(report: ServeReport) -> str:
     demand = report.demand
-    asked = f"{demand.users} users, {demand.isl} tokens in, {demand.osl} out"
+    users = "1 user" if demand.users == 1 else f"{demand.users} users"
+    asked = f"{users}, {demand.isl} tokens in, {demand.osl} out"
     return f"serve  {report.model.title}  {report.formats.text}  {report.layout.text}  {asked}"
 
 
@@ -110,12 +117,22 @@ def _facts(report: ServeReport) -> list[tuple[str, ...]]:
     of = f"{format_bytes(report.needed_bytes)} of {format_bytes(report.total_bytes)}"
     return [
         ("TTFT", format_seconds(report.ttft_s), f"a prompt alone {format_seconds(report.alone_s)}"),
-        ("TPOT", format_seconds(report.tpot_s), f"decoding alone {format_seconds(report.step_s)}"),
+        ("TPOT", *_tpot(report)),
         ("a request", format_seconds(report.request_s), f"{significant(report.requests_per_s)} a second"),
         ("throughput", f"{significant(report.tokens_per_s)} tokens/s", f"{each} a GPU"),
-        ("a user", f"{significant(1 / report.tpot_s)} tokens/s", ""),
+        ("a user", f"{_user_rate(report)} tokens/s" if report.decodes else "none", ""),
         ("memory", of, f"on the fullest GPU{fits}"),
     ]
+
+
+def _tpot(report: ServeReport) -> tuple[str, str]:
+    if not report.decodes:
+        return "none", "one token a request: there is no second to wait for"
+    return format_seconds(report.tpot_s), f"decoding alone {format_seconds(report.step_s)}"
+
+
+def _user_rate(report: ServeReport) -> str:
+    return significant(1 / report.tpot_s)
 
 
 def _compare_row(row: Row) -> tuple[str, ...]:
@@ -124,10 +141,10 @@ def _compare_row(row: Row) -> tuple[str, ...]:
     return (
         row.device.name,
         format_seconds(row.ttft_s),
-        format_seconds(row.tpot_s),
+        format_seconds(row.tpot_s) if row.decodes else "-",
         significant(row.tokens_per_s),
         significant(row.tokens_per_s / row.layout.gpus),
-        significant(1 / row.tpot_s),
+        _user_rate(row) if row.decodes else "-",
         format_bytes(row.needed_bytes),
         "yes" if row.fits else "no",
     )

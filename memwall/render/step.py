@@ -45,7 +45,7 @@ def compare_page(rows: Sequence[Row]) -> Page:
     table = Table([_compare_row(row) for row in rows], header, frozenset(range(1, 8)))
     return [
         Section(_title(first), Table(_facts(first))),
-        Section("At the bound", table),
+        Section("At the bound, but for the estimate", table),
         *notes_section(notes),
     ]
 
@@ -153,8 +153,9 @@ def _times(report: StepReport) -> list[tuple[str, ...]]:
     intensity = whole.arithmetic_intensity
     ridge = "" if whole.ridge_point is None else f"ridge point {significant(whole.ridge_point)}"
     what = "time per token" if report.phase == "decode" else "time to first token"
+    least = f"at least {format_seconds(report.bound_time_s)}{mark(report.bounds)}"
     in_turn = f"kernels one after the other {format_seconds(report.kernels_bound_time_s)}"
-    rate = f"{significant(report.tokens_per_s)} tokens/s"
+    rate = f"at most {significant(report.tokens_per_s)} tokens/s"
     user = f"{significant(report.tokens_per_s_per_user)} a user"
     bandwidth = format_bytes_per_s(report.device.bandwidth.value)
     peak = f", MFU {percent(report.mfu)}"
@@ -165,10 +166,10 @@ def _times(report: StepReport) -> list[tuple[str, ...]]:
     return [
         ("intensity", "-" if intensity is None else f"{significant(intensity)} FLOP/B", ridge),
         ("regime", whole.regime, f"limited by {whole.limited_by}"),
-        (what, format_seconds(report.bound_time_s) + mark(report.bounds), in_turn),
-        *_estimated(report),
+        (what, least, in_turn),
         ("throughput", rate, user),
         ("at the bound", f"MBU {percent(report.mbu)}", f"of {bandwidth}{peak}"),
+        *_estimated(report),
         ("memory", *_memory(report)),
     ]
 
@@ -179,7 +180,8 @@ def _estimated(report: StepReport) -> list[tuple[str, ...]]:
         return []
     time, basis = estimate_text(report.estimate)
     rate = significant(report.new_tokens / report.estimate.time_s)
-    return [("estimate", time, f"{rate} tokens/s; {basis}")]
+    user = significant(report.new_tokens / report.tokens.batch / report.estimate.time_s)
+    return [("estimate", time, f"{rate} tokens/s, {user} a user; {basis}")]
 
 
 def _memory(report: StepReport) -> tuple[str, str]:

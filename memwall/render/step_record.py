@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from memwall.models.step.sides import encoder_positions
 from memwall.render.bounds import LIMITS, estimate_record, evidence_record, step_record
 from memwall.render.data import Record
-from memwall.render.layouts import layout_notes, layout_record
+from memwall.render.layouts import layout_own_notes, layout_record, layout_shared_notes
 from memwall.reports.evidence import confession, remarks
+from memwall.reports.lengths import too_long
 from memwall.reports.step import Line, StepReport, whole_bytes
 from memwall.units import format_bytes, significant
 
@@ -120,23 +120,11 @@ def shared_notes(report: StepReport) -> list[str]:
         )
     if model.towers:
         notes.append("text alone: the towers for images and sound do not run")
-    notes += _too_long(report)
+    notes += layout_shared_notes(report)
+    generated = 0 if report.source and report.phase == "prefill" else report.tokens.seq_kv
+    notes += too_long(model, generated, report.source)
     notes += [confession(model.doubt)] if model.doubt else []
     return [*notes, *model.notes]
-
-
-def _too_long(report: StepReport) -> list[str]:
-    """Tokens beyond those that the model, or its encoder, was made for."""
-    model, lengths = report.model, []
-    if report.source:
-        lengths.append((report.source, encoder_positions(model) or model.context, "its encoder"))
-    if not report.source or report.phase == "decode":
-        lengths.append((report.tokens.seq_kv, model.context, "it"))
-    return [
-        f"{tokens} tokens are more than the {most} {which} was made for"
-        for tokens, most, which in lengths
-        if most and tokens > most
-    ]
 
 
 def own_notes(report: StepReport) -> list[str]:
@@ -145,7 +133,7 @@ def own_notes(report: StepReport) -> list[str]:
     too_large = warning(report)
     if too_large:
         notes.append(too_large)
-    notes += layout_notes(report)
+    notes += layout_own_notes(report)
     if report.setting.absorbed:
         notes.append(
             "latent attention absorbed: on this device faster than making K and V of the whole cache"

@@ -8,8 +8,9 @@ from memwall.errors import Refusal
 from memwall.render.bounds import compared_notes, notes_section
 from memwall.render.data import Record
 from memwall.render.page import Page, Section, Table, numbers
-from memwall.reports.evidence import confession
-from memwall.reports.train_step import TrainStepReport
+from memwall.reports.lengths import too_long
+from memwall.reports.link_notes import link_remarks
+from memwall.reports.train_step import TrainStepReport, half_of
 from memwall.units import format_bytes, format_flops, format_seconds, significant
 
 Row = TrainStepReport | Refusal
@@ -36,6 +37,7 @@ def record(report: TrainStepReport) -> Record:
         "flops": report.flops,
         "model_flops": report.model_flops,
         "bound_time_s": report.bound_time_s,
+        **_estimate_record(report),
         "limited_by": report.limited_by,
         "terms_s": {term.limit: term.time_s for term in report.terms},
         "bubble": report.bubble,
@@ -79,7 +81,7 @@ def page(report: TrainStepReport) -> Page:
 def compare_page(rows: Sequence[Row]) -> Page:
     """Several GPUs side by side."""
     first = next(row for row in rows if isinstance(row, TrainStepReport))
-    header = ("GPU", "step", "tokens/s", "a GPU", "MFU", "limited by", "fits")
+    header = ("GPU", "step", "estimate", "tokens/s", "a GPU", "MFU", "limited by", "fits")
     table = numbers([_compare_row(row) for row in rows], header)
     title = f"train-step  {first.model.title}  {first.layout.text}, ZeRO {first.setup.zero}"
     said = [*_definitions(first), *compared_notes(rows, _doubts)]
@@ -92,8 +94,11 @@ def notes(report: TrainStepReport) -> list[str]:
 
 
 def _doubts(report: TrainStepReport) -> list[str]:
-    rates = [link.rate for each in report.exchanges for _, link in each.group.stages(each.what)]
-    return list(dict.fromkeys(confession(rate) for rate in rates if rate.weak))
+    half = half_of(report.device)
+    stands_in = ["no bf16 unit: fp16 stands in for it, and needs its loss scaled"] if half == "fp16" else []
+    return stands_in + link_remarks(
+        link for each in report.exchanges for _, link in each.group.stages(each.what)
+    )
 
 
 def _definitions(report: TrainStepReport) -> list[str]:
@@ -101,7 +106,19 @@ def _definitions(report: TrainStepReport) -> list[str]:
     return [
         *by_default,
         "a bound: everything overlaps; of the backward pass only matrix FLOPs and exchanges are counted",
+        *_of_estimate(report),
         "exchanges: their time if nothing hides them; MFU: model FLOPs, without what is computed again",
+        *too_long(report.model, report.setup.run.seq),
+    ]
+
+
+def _of_estimate(report: TrainStepReport) -> list[str]:
+    if report.estimate is None:
+        return []
+    return [
+        "estimate: no measured training step stands behind it; good kernels of inference, forward and "
+        "backward, one after the other, the replicas' exchanges hidden behind them or not; the loss, unfused "
+        "steps and jitter between GPUs come on top"
     ]
 
 
@@ -118,10 +135,41 @@ def _facts(report: TrainStepReport) -> list[tuple[str, ...]]:
     return [
         ("tokens", f"{report.tokens:,} a step", batches),
         ("FLOPs", format_flops(report.flops), f"a GPU, {format_flops(report.model_flops)} of the model's"),
-        ("bound time", format_seconds(report.bound_time_s), limits),
-        ("throughput", f"{significant(report.tokens_per_s)} tokens/s", each),
+        ("bound time", f"at least {format_seconds(report.bound_time_s)}", limits),
+        ("throughput", f"at most {significant(report.tokens_per_s)} tokens/s", each),
+        *_estimated(report),
         ("memory", f"{format_bytes(report.needs.total)} of {usable}", f"memwall train-memory{fits}"),
     ]
+
+
+def _estimated(report: TrainStepReport) -> list[tuple[str, ...]]:
+    estimate = report.estimate
+    if estimate is None:
+        return []
+    least, most = estimate.time_s, estimate.in_turn_s
+    rates = [significant(report.tokens / time_s) for time_s in (most, least)]
+    shares = [significant(100 * report.mfu_in(time_s), 3) for time_s in (most, least)]
+    parts = [("kernels", estimate.kernels_s), ("exchanges inside", estimate.inside_s)]
+    parts += [("between replicas", estimate.replicas_s), ("optimizer", estimate.optimizer_s)]
+    spent = ", ".join(f"{name} {format_seconds(time_s)}" for name, time_s in parts if time_s)
+    time = _range([format_seconds(least), format_seconds(most)])
+    what = f"{_range(rates)} tokens/s, MFU {_range(shares)} %; {spent}; {estimate.kernels.basis}"
+    return [("estimate", time, what)]
+
+
+def _range(ends: Sequence[str]) -> str:
+    return " to ".join(dict.fromkeys(ends))
+
+
+def _estimate_record(report: TrainStepReport) -> Record:
+    estimate = report.estimate
+    return {
+        "estimate_time_s": estimate.time_s if estimate else None,
+        "estimate_in_turn_time_s": estimate.in_turn_s if estimate else None,
+        "estimate_basis": estimate.kernels.basis if estimate else None,
+        "estimate_tokens_per_s": report.tokens / estimate.time_s if estimate else None,
+        "estimate_mfu": report.mfu_in(estimate.time_s) if estimate else None,
+    }
 
 
 def _exchanges(report: TrainStepReport) -> list[Section]:
@@ -147,10 +195,11 @@ def _exchanges(report: TrainStepReport) -> list[Section]:
 
 def _compare_row(row: Row) -> tuple[str, ...]:
     if isinstance(row, Refusal):
-        return (row.gpu, *["-"] * 6)
+        return (row.gpu, *["-"] * 7)
     return (
         row.device.name,
         format_seconds(row.bound_time_s),
+        format_seconds(row.estimate.time_s) if row.estimate else "-",
         significant(row.tokens_per_s),
         significant(row.tokens_per_s / row.layout.gpus),
         f"{significant(100 * row.mfu, 3)} %",

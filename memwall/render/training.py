@@ -11,6 +11,7 @@ from memwall.render.bounds import compared_notes, notes_section
 from memwall.render.data import Record
 from memwall.render.page import Page, Section, Table, star
 from memwall.reports.evidence import confession
+from memwall.reports.lengths import too_long
 from memwall.reports.training import GRADIENTS, TrainingReport
 from memwall.units import GIBI, format_memory, format_parameters, significant
 
@@ -171,6 +172,7 @@ def _shared_notes(report: TrainingReport) -> list[str]:
     if report.model.doubt:
         found.append(confession(report.model.doubt))
     found.append("states as arXiv:1910.02054 (ZeRO) has them, activations counted as in arXiv:2205.05198")
+    found += too_long(report.model, setup.run.seq)
     if setup.run.attention == "flash":
         found.append("flash computes its probabilities again by itself: selective saves nothing more")
     if setup.zero and setup.data_parallel == 1:

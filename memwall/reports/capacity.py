@@ -10,7 +10,7 @@ from memwall.dtypes import find
 from memwall.errors import UsageError, shown
 from memwall.hardware import Device
 from memwall.memory.activations import TOKENS_A_PASS
-from memwall.memory.budget import Budget, shared_sizes, total_memory
+from memwall.memory.budget import Budget, total_memory
 from memwall.memory.question import DEFAULT_BLOCK, Question, stored_as
 from memwall.memory.sequences import POLICIES, Pool, Waste, is_latent, waste
 from memwall.models.load import load as load_model
@@ -18,6 +18,7 @@ from memwall.models.model import Model
 from memwall.models.step.sides import source_default
 from memwall.models.step.sides import source_tokens as read_by_encoder
 from memwall.models.storage import PLAIN
+from memwall.parallel.layout import check_tp, shared_sizes
 from memwall.reports import notebook
 from memwall.reports.case import DEFAULT_GPU, device_of
 from memwall.units import parse_size
@@ -126,10 +127,10 @@ class CapacityReport(NamedTuple):
 
     @property
     def fewest_gpus(self) -> int | None:
-        """The fewest GPUs sharing the model by its heads on which it fits; None: not on 64, or not asked."""
+        """The fewest GPUs of a node on which it fits, shared by its heads; None: none, or not asked."""
         if self.question.kv_memory_bytes is not None or self.question.weights_given_bytes is not None:
             return None
-        sizes = shared_sizes(self.model)
+        sizes = shared_sizes(self.model, self.device)
         return next(
             (n for n in sizes if solve(self.question._replace(tensor_parallel=n), self.device).fits), None
         )
@@ -189,7 +190,7 @@ def capacity(
         defaults: what the caller assumed on the user's behalf, for the report.
 
     Raises:
-        UsageError: an unknown name, or an amount that cannot be.
+        UsageError: an unknown name, an amount that cannot be, or a tp that model or node do not have.
         NotAvailable: the device has no engine for `dtype`, or its memory is not published.
     """
     device = device_of(gpu, changes)
@@ -201,6 +202,7 @@ def capacity(
         )
     if policy not in POLICIES:
         raise UsageError(f"no policy '{shown(policy)}'", f"One of: {', '.join(POLICIES)}")
+    check_tp(tp, loaded, device)
     length = context or loaded.context or DEFAULT_CONTEXT
     encoded = read_by_encoder(loaded, source_tokens, length)
     question = Question(

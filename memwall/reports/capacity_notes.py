@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from memwall.constant import Constant
 from memwall.memory.sequences import POLICIES
-from memwall.models.model import Model
 from memwall.reports.capacity import CapacityReport
 from memwall.reports.evidence import confession
+from memwall.reports.lengths import too_long
 
 
 def notes(report: CapacityReport) -> list[str]:
@@ -28,12 +28,7 @@ def shared_notes(report: CapacityReport) -> list[str]:
             "bytes are of one GPU, tokens and sequences of all that share the model: heads, widths and "
             "vocabulary are split while there are any, a latent, an indexer's keys and norms are on each"
         )
-    uneven = [count for count in _heads(model) if count % question.tensor_parallel]
-    if uneven:
-        found.append(
-            f"{question.tensor_parallel} GPUs do not divide {uneven[0]} heads: bytes are of the fullest GPU, "
-            "and most engines refuse it"
-        )
+    found += too_long(model, question.context, question.source_tokens)
     if len(report.policies) > 1:
         found.append(f"{question.policy}: {POLICIES[question.policy]}")
     return found + _of_what_is_left_out(report)
@@ -56,10 +51,6 @@ def weak_sources(report: CapacityReport) -> list[dict[str, str]]:
     doubts: list[Constant] = [report.total] if report.total.weak else []
     doubts += [report.model.doubt] if report.model.doubt else []
     return [{"key": each.key, "kind": each.kind, "source": each.source} for each in doubts]
-
-
-def _heads(model: Model) -> list[int]:
-    return [group.attention.heads for group in model.layers if group.attention is not None]
 
 
 def _of_the_reserve(report: CapacityReport) -> list[str]:

@@ -6,11 +6,20 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from memwall import nodes as catalogue
-from memwall.collectives import Collective, bound_term, collective, constants_of, estimate
+from memwall.collectives import (
+    Collective,
+    Estimate,
+    bound_term,
+    collective,
+    constants_of,
+    engine_estimate,
+    estimate,
+)
 from memwall.constant import Constant
 from memwall.hardware import Device
 from memwall.links import Link
 from memwall.nodes import Group, Node
+from memwall.parallel.exchanges import OWN_KERNELS
 from memwall.reports import notebook
 from memwall.reports.case import DEFAULT_GPU, device_of
 
@@ -77,6 +86,19 @@ class CollectiveReport(NamedTuple):
     def estimate_time_s(self) -> float | None:
         """The expected time of a good library [s]."""
         return self.group.estimate_s(self.what)
+
+    @property
+    def library(self) -> str:
+        """Whose collective the estimate is of: NCCL, RCCL, oneCCL."""
+        return self.group.link.library
+
+    @property
+    def engine(self) -> Estimate | None:
+        """That of an inference engine's own kernel, where it has one that takes less; None elsewhere."""
+        if self.group.nodes > 1:
+            return None
+        known = engine_estimate(self.what, self.group.link)
+        return known if known and known.algorithm in OWN_KERNELS else None
 
     @property
     def algbw_bytes_per_s(self) -> float | None:

@@ -14,12 +14,16 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from memwall.constant import Constant
-from memwall.errors import NotPublished, UsageError
+from memwall.errors import NotAvailable, NotPublished, UsageError
 from memwall.hardware import Device
+from memwall.models.load import load as load_model
 from memwall.models.model import Model
+from memwall.parallel.fit import instead
 from memwall.parallel.layout import Layout
 from memwall.reports import notebook
 from memwall.reports.case import DEFAULT_GPU
+from memwall.reports.energy import Split, split
+from memwall.reports.fitting import held_sequences, roomier
 from memwall.reports.step import StepReport, step
 
 HOUR_S = 3600
@@ -88,6 +92,21 @@ class CostReport(NamedTuple):
         return _time_s(self.prefill)
 
     @property
+    def fits(self) -> bool:
+        """Whether weights and the batch's cache are within a GPU's memory; true where that is not known."""
+        return self.decode.fits is not False
+
+    @property
+    def missing_bytes(self) -> int:
+        """What a GPU lacks of it [B]; 0 if it fits."""
+        return 0 if self.fits else self.decode.resident_bytes - (self.decode.capacity_bytes or 0)
+
+    @property
+    def instead(self) -> str:
+        """What to type for it to fit; empty if it does, or if nothing would do."""
+        return "" if self.fits else instead(roomier(self.decode), "--batch", held_sequences(self.decode))
+
+    @property
     def gpu_s_per_token_out(self) -> float:
         """GPU-seconds that a generated token takes while they serve."""
         return self.layout.gpus * self.tpot_s / self.decode.tokens.batch
@@ -104,6 +123,17 @@ class CostReport(NamedTuple):
     def joules(self, gpu_s: float) -> float:
         """Energy of so many GPU-seconds of service [J]."""
         return gpu_s * self.power.value
+
+    @property
+    def energy_out(self) -> Split:
+        """Where the energy of a generated token goes."""
+        return split(self.decode, self.joules(self.gpu_s_per_token_out), self.decode.tokens.batch)
+
+    @property
+    def energy_in(self) -> Split:
+        """Where that of a token of a prompt goes."""
+        tokens = self.prefill.tokens.seq_q * self.prefill.tokens.batch
+        return split(self.prefill, self.joules(self.gpu_s_per_token_in), tokens)
 
     @property
     def gpu_s_per_request(self) -> float | None:
@@ -165,7 +195,13 @@ def cost(
     """
     _check(price, utilisation, requests_per_s, output_tokens)
     formats: Mapping[str, Any] = {key: value for key, value in options.items() if value is not None}
-    decode = step(model, gpu=gpu, phase="decode", context=context, batch=batch, defaults=defaults, **formats)
+    loaded = load_model(model) if isinstance(model, str) else model
+    if not loaded.decodes:
+        raise NotAvailable(
+            f"{loaded.title} is an encoder: it generates no tokens to price",
+            f"For its time: memwall step --model {loaded.name} --phase prefill --seq 512",
+        )
+    decode = step(loaded, gpu=gpu, phase="decode", context=context, batch=batch, defaults=defaults, **formats)
     replicas = decode.spread.layout.dp
     given = {**formats, "phase": "prefill", "seq": prompt or context, "batch": replicas}
     prefill = step(decode.model, gpu=decode.device, **given)
@@ -182,7 +218,7 @@ def _check(price: float, utilisation: float, rate: float | None, output_tokens: 
     if price <= 0:
         raise UsageError(f"--price is what a GPU-hour costs, above 0, not {price}", "Try --price 2.50")
     if not 0 < utilisation <= 1:
-        raise UsageError(f"--utilisation is above 0 and at most 1, not {utilisation}", "Try 0.6")
+        raise UsageError(f"--utilisation is from 0 to 1, not {utilisation}", "Try --utilisation 0.6")
     if rate is not None and output_tokens is None:
         raise UsageError(
             "--rate needs --output-tokens: those that a request is answered with", "Try --output-tokens 512"

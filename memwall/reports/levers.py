@@ -9,9 +9,9 @@ from memwall import hardware
 from memwall.catalog import HARDWARE, Entry
 from memwall.dtypes import find
 from memwall.hardware import Device
-from memwall.memory.budget import shared_sizes
 from memwall.memory.question import Question
 from memwall.models.storage import storage_of
+from memwall.parallel.layout import shared_sizes
 from memwall.reports.capacity import CapacityReport, solve
 from memwall.units import to_si
 
@@ -62,7 +62,7 @@ def _narrower_weights(report: CapacityReport) -> list[Lever]:
 def _more_gpus(report: CapacityReport) -> list[Lever]:
     now = report.question
     twice = 2 * now.tensor_parallel
-    if twice not in shared_sizes(now.model):
+    if twice not in shared_sizes(now.model, report.device):
         return []
     return [_asked(report, now._replace(tensor_parallel=twice), "gpus", f"{twice} GPUs share it")]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from memwall.collectives import Collective
+from memwall.collectives import Collective, engine_estimate
 from memwall.constant import Constant
 from memwall.errors import NotAvailable
 from memwall.hardware import Device
@@ -27,6 +27,9 @@ class Traffic(NamedTuple):
     size_bytes: int
     repeats: int
     inside_s: float | None
+    """By the library."""
+    engine_s: float | None
+    """By an inference engine, whose own kernel does short ones."""
     across_s: float | None
     """The same number of GPUs, half of them on each of two nodes."""
 
@@ -88,4 +91,5 @@ def _traffic(what: str, tokens: int, model: Model, inside: Group, across: Group 
     count = TWO * model.layer_count
     each = Collective("all_reduce", size, inside.gpus)
     near, far = inside.estimate_s(each), across.estimate_s(each) if across else None
-    return Traffic(what, size, count, near and near * count, far and far * count)
+    own = engine_estimate(each, inside.link)
+    return Traffic(what, size, count, near and near * count, own and own.time_s * count, far and far * count)

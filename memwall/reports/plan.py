@@ -19,6 +19,7 @@ from memwall.models.load import load as load_model
 from memwall.models.mlps import Experts
 from memwall.models.model import Model
 from memwall.models.passes import Tokens
+from memwall.nodes import node_of
 from memwall.parallel.layout import Layout, faults
 from memwall.reports import notebook
 from memwall.reports.case import DEFAULT_GPU, Formats, device_of
@@ -28,6 +29,8 @@ from memwall.units import format_bytes, format_seconds
 LARGEST_BATCH = 4096
 """Sequences of a replica beyond which no batch is tried: engines are not run with more."""
 HOUR_S = 3600
+TOO_LARGE = "does not fit"
+DOUBLINGS = 6
 
 
 class Targets(NamedTuple):
@@ -50,6 +53,11 @@ class Candidate(NamedTuple):
     needed_bytes: int = 0
     reason: str = ""
     """Why it fails; empty if it does not."""
+
+    @property
+    def fits(self) -> bool:
+        """Whether its smallest batch is within the memory."""
+        return not self.reason.startswith(TOO_LARGE)
 
     @property
     def meets(self) -> bool:
@@ -81,6 +89,10 @@ class PlanReport(NamedTuple):
     """Layouts and batches looked at."""
     total_bytes: int
     defaults: tuple[str, ...]
+    impossible: tuple[str, ...] = ()
+    """Why yet others cannot be: degrees that the model or the node does not have."""
+    enough_gpus: int | None = None
+    """GPUs, doubled, of which some layout holds it where none of so many does; None: no need, or none."""
     price_per_gpu_hour: float | None = None
     """As the user named it; None: no cost is asked for."""
 
@@ -154,13 +166,15 @@ def plan(
     defaults = defaults if dtype else (*defaults, f"dtype {formats.dtype}")
     targets = Targets(context, prompt or context, ttft_s, tpot_s)
     passes = Passes(served)
-    searches = [Search(passes, layout, targets, batch) for layout in layouts(loaded, gpus)]
+    possible, impossible = _sorted_out(list(layouts(loaded, gpus)), loaded, device)
+    searches = [Search(passes, layout, targets, batch) for layout in possible]
     found = [search.best() for search in searches]
     ranked = sorted(found, key=lambda each: (not each.meets, -each.tokens_per_s, each.layout))
     evaluated = sum(search.evaluated for search in searches)
     return PlanReport(
-        loaded, device, gpus, formats, targets, tuple(ranked), evaluated, passes.total_bytes, defaults, price
-    )
+        loaded, device, gpus, formats, targets, tuple(ranked), evaluated, passes.total_bytes, defaults,
+        impossible, None if any(each.fits for each in found) else _enough(passes, gpus, targets), price,
+    )  # fmt: skip
 
 
 def layouts(model: Model, gpus: int) -> Iterator[Layout]:
@@ -172,6 +186,30 @@ def layouts(model: Model, gpus: int) -> Iterator[Layout]:
             yield Layout(tp=tp, pp=pp, dp=dp)
             if mixture:
                 yield from (Layout(tp=tp, pp=pp, dp=dp, ep=ep) for ep in _divisors(tp * dp) if ep > 1)
+
+
+def _enough(passes: Passes, gpus: int, targets: Targets) -> int | None:
+    """The fewest GPUs, doubled, of which a layout holds one sequence a replica."""
+    model, device = passes.subject.model, passes.subject.device
+    for count in (gpus << doubling for doubling in range(1, DOUBLINGS + 1)):
+        possible, _ = _sorted_out(list(layouts(model, count)), model, device)
+        if any(
+            passes.needed_bytes(each, each.dp, targets.context) <= passes.total_bytes for each in possible
+        ):
+            return count
+    return None
+
+
+def _sorted_out(every: list[Layout], model: Model, device: Device) -> tuple[list[Layout], tuple[str, ...]]:
+    """Those that can be, and why the others cannot: each reason once, with the degrees that it is about."""
+    node = node_of(device)
+    wrong = [(each, next(faults(each, model, node), None)) for each in every]
+    reasons: dict[str, list[str]] = {}
+    for message in dict.fromkeys(fault.message for _, fault in wrong if fault):
+        degree, _, reason = message.partition(": ")
+        reasons.setdefault(reason, []).append(degree.removeprefix("--"))
+    texts = (f"{', '.join(degrees)}: {reason}" for reason, degrees in reasons.items())
+    return [each for each, fault in wrong if fault is None], tuple(texts)
 
 
 def _divisors(number: int) -> list[int]:
@@ -188,9 +226,6 @@ class Search:
 
     def best(self) -> Candidate:
         """The layout with the largest batch that keeps everything; or with why the smallest does not."""
-        fault = next(faults(self.layout, self.passes.subject.model), None)
-        if fault:
-            return Candidate(self.layout, reason=_short(fault))
         try:
             return self._search()
         except MemwallError as error:
@@ -229,7 +264,7 @@ class Search:
     def _at(self, batch: int) -> Candidate:
         targets, needed = self.targets, self._needed(batch)
         if needed > self.total:
-            over = f"does not fit: {format_bytes(needed - self.total)} too much on a GPU"
+            over = f"{TOO_LARGE}: {format_bytes(needed - self.total)} too much on a GPU"
             return Candidate(self.layout, batch, needed_bytes=needed, reason=over)
         ttft_s = self.prefill_s
         here = Candidate(self.layout, batch, ttft_s, None, needed)

@@ -18,6 +18,7 @@ from memwall.models.parameters import count
 from memwall.models.step.sides import source_default
 from memwall.models.step.sides import source_tokens as read_by_encoder
 from memwall.models.storage import PLAIN, storage_of, weight_bytes
+from memwall.parallel.layout import check_tp
 from memwall.program import Work
 from memwall.reports import notebook
 from memwall.reports.capacity import DEFAULT_CONTEXT, CapacityReport, solve
@@ -111,13 +112,14 @@ def quant(
         defaults: what the caller assumed on the user's behalf, for the report.
 
     Raises:
-        UsageError: an unknown name.
+        UsageError: an unknown name, or a tp that the model or the node does not have.
         NotAvailable: the device's memory is not published, or the model does not generate.
     """
     device = device_of(gpu, changes)
     loaded = load_model(model) if isinstance(model, str) else model
     if not loaded.decodes:
         raise NotAvailable(f"{loaded.name} does not generate, token by token", "See memwall capacity")
+    check_tp(tp, loaded, device)
     if context is None:
         defaults = (*defaults, f"context {DEFAULT_CONTEXT}")
     length, kv = context or DEFAULT_CONTEXT, find(kv_dtype or PLAIN.name).name

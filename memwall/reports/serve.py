@@ -21,12 +21,12 @@ from typing import Any, NamedTuple
 
 from memwall.hardware import Device
 from memwall.maths import ceil_div
-from memwall.memory.budget import MOST_GPUS
 from memwall.models.load import load as load_model
 from memwall.models.model import Model
 from memwall.models.passes import Tokens
 from memwall.nodes import node_of
-from memwall.parallel.layout import Layout, faults
+from memwall.parallel.fit import instead, most_sequences, nearest
+from memwall.parallel.layout import Layout
 from memwall.reports import notebook
 from memwall.reports.case import DEFAULT_GPU, Formats, device_of
 from memwall.reports.expected import Passes, subject
@@ -70,8 +70,10 @@ class ServeReport(NamedTuple):
     needed_bytes: int
     total_bytes: int
     basis: str
-    roomier: Layout | None
-    """The same with the least tp, from its own on, that holds it all; None: none within a node."""
+    roomier: tuple[Layout, ...]
+    """The nearest layouts that hold it all, where this one does not."""
+    most_users: int
+    """Of whom this layout holds the caches; `users` if it holds them all."""
     defaults: tuple[str, ...]
 
     def to_dict(self) -> dict[str, Any]:
@@ -122,6 +124,21 @@ class ServeReport(NamedTuple):
         """Whether all users' caches are there at their longest."""
         return self.needed_bytes <= self.total_bytes
 
+    @property
+    def missing_bytes(self) -> int:
+        """What the fullest GPU lacks of it [B]; 0 if it fits."""
+        return max(self.needed_bytes - self.total_bytes, 0)
+
+    @property
+    def instead(self) -> str:
+        """What to type for it to fit; empty if it does, or if nothing would do."""
+        return "" if self.fits else instead(self.roomier, "--concurrency", self.most_users)
+
+    @property
+    def decodes(self) -> bool:
+        """Whether there are tokens after the first, and so a time between two."""
+        return self.demand.osl > 1
+
 
 def serve(
     model: str | Model,
@@ -160,7 +177,7 @@ def serve(
     """
     device = device_of(gpu, changes)
     loaded = load_model(model) if isinstance(model, str) else model
-    layout = layout_of(loaded, degrees)
+    layout = layout_of(loaded, device, degrees)
     served, formats = subject(loaded, device, dtype, weight_dtype, kv_dtype)
     defaults = defaults if dtype else (*defaults, f"dtype {formats.dtype}")
     passes = Passes(served)
@@ -182,15 +199,18 @@ def serve(
         passes.needed_bytes(layout, users, isl + osl),
         passes.total_bytes,
         passes.basis,
-        _roomier(passes, layout, users, isl + osl),
+        *_roomier(passes, layout, users, isl + osl),
         defaults,
     )
 
 
-def _roomier(passes: Passes, layout: Layout, users: int, length: int) -> Layout | None:
-    """The layout with the least tp, from its own on, under which everything fits."""
-    node = node_of(passes.subject.device)
-    most = node.gpus if node else MOST_GPUS
-    wider = (layout._replace(tp=tp) for tp in range(layout.tp, most + 1))
-    possible = (each for each in wider if next(faults(each, passes.subject.model), None) is None)
-    return next((e for e in possible if passes.needed_bytes(e, users, length) <= passes.total_bytes), None)
+def _roomier(passes: Passes, layout: Layout, users: int, length: int) -> tuple[tuple[Layout, ...], int]:
+    """The nearest layouts under which everything fits, and the users that this one holds."""
+
+    def holds(wider: Layout, count: int = users) -> bool:
+        return passes.needed_bytes(wider, count, length) <= passes.total_bytes
+
+    if holds(layout):
+        return (), users
+    model, device = passes.subject.model, passes.subject.device
+    return nearest(model, layout, node_of(device), holds), most_sequences(users, lambda n: holds(layout, n))

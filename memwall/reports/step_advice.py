@@ -11,14 +11,16 @@ from memwall.dtypes import find
 from memwall.hardware import Device
 from memwall.memory.question import Question
 from memwall.models.storage import storage_of, weight_bytes
+from memwall.parallel.fit import flags
 from memwall.reports.capacity import CapacityReport, solve
+from memwall.reports.fitting import roomier
 from memwall.reports.levers import NARROWER_WEIGHTS
 from memwall.reports.step import StepReport, step
 from memwall.reports.steps import Step, faster, narrower
 from memwall.units import format_bytes, significant
 
 MOST = 16_384
-"""Sequences up to which a batch is looked for that is no longer memory-bound."""
+"""Sequences of a replica up to which a batch is looked for that is no longer memory-bound."""
 
 
 def next_steps(report: StepReport) -> tuple[Step, ...]:
@@ -52,7 +54,9 @@ def _fit(report: StepReport) -> Iterator[Step]:
     if fewest:
         model, gpu = report.model.name, report.device.name
         ways.append(f"{fewest} GPUs share it: memwall capacity --model {model} --gpu {gpu} --tp {fewest}")
-    yield Step("fit", "; ".join(ways) or "no format, and no number of GPUs up to 64, holds it")
+    elif layouts := roomier(report):
+        ways.append(f"laid out wider or deeper: {', or '.join(map(flags, layouts))}")
+    yield Step("fit", "; ".join(ways) or "no format, and no layout of these GPUs, holds it")
 
 
 def _shared(report: StepReport) -> CapacityReport:
@@ -100,7 +104,7 @@ def _batch(report: StepReport) -> Iterator[Step]:
     if report.phase != "decode" or report.whole.limited_by != "hbm":
         return
     sized = partial(_again, report)
-    most = sized(batch=max(MOST, report.tokens.batch))
+    most = sized(batch=max(MOST * report.spread.layout.dp, report.tokens.batch))
     if most.whole.limited_by == "hbm":
         twice = sized(batch=2 * most.tokens.batch)
         rate = most.tokens.batch / (twice.whole.time_s - most.whole.time_s)

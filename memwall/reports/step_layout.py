@@ -9,11 +9,9 @@ from memwall import nodes
 from memwall.bound import Bound, Term
 from memwall.errors import UsageError
 from memwall.hardware import Device
-from memwall.maths import ceil_div
 from memwall.models.model import Model
 from memwall.models.passes import Tokens
 from memwall.models.step.launch import Setting
-from memwall.nodes import Node
 from memwall.parallel.exchanges import Exchange, exchanges, groups_of
 from memwall.parallel.host import HostStream, streams
 from memwall.parallel.layout import Layout, check
@@ -70,22 +68,23 @@ class Spread(NamedTuple):
         return 1 if self.decoding else filled
 
 
-DEGREES = ("tp", "pp", "ep", "dp")
-
-
-def layout_of(model: Model, asked: Mapping[str, Any]) -> Layout:
-    """The layout that is asked for.
+def layout_of(model: Model, device: Device, asked: Mapping[str, Any]) -> Layout:
+    """The layout that is asked for, on GPUs of that kind.
 
     Raises:
         UsageError: the model cannot be laid out so.
     """
     layout = Layout(**{key: asked[key] for key in Layout._fields if key in asked})
-    wrong = next((name for name in DEGREES if getattr(layout, name) < 1), None)
-    if wrong:
-        raise UsageError(f"--{wrong} is a number of GPUs, at least 1", f"Try --{wrong} 8")
     if layout.imbalance < 1:
-        raise UsageError("--imbalance is the busiest GPU's tokens over the mean: at least 1", "Try 1.2")
-    check(layout, model)
+        raise UsageError(
+            "--imbalance is the busiest GPU's tokens / the mean: at least 1", "Try --imbalance 1.2"
+        )
+    check(layout, model, device)
+    if layout.imbalance > layout.ep > 1:
+        raise UsageError(
+            f"--imbalance {layout.imbalance:g}: at {layout.ep} one of {layout.ep} GPUs has all the tokens",
+            f"Try --imbalance {layout.ep}",
+        )
     return layout
 
 
@@ -111,22 +110,7 @@ def exchanged(model: Model, device: Device, layout: Layout, setting: Setting) ->
     """
     if layout.gpus == 1:
         return ()
-    return exchanges(model, layout, setting, groups_of(device, layout, home_of(device, layout)))
-
-
-def home_of(device: Device, layout: Layout) -> Node | None:
-    """The node that the layout stands on.
-
-    Raises:
-        UsageError: tensor parallelism would leave it.
-    """
-    node = nodes.node_of(device)
-    if node and layout.tp > node.gpus:
-        raise UsageError(
-            f"--tp {layout.tp}: one {node.title} has {node.gpus} GPUs, and tensor parallelism stays in it",
-            f"Try --tp {node.gpus} --pp {ceil_div(layout.tp, node.gpus) * layout.pp}",
-        )
-    return node
+    return exchanges(model, layout, setting, groups_of(device, layout, nodes.node_of(device)))
 
 
 def spread_of(

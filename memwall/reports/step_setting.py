@@ -7,7 +7,7 @@ from functools import reduce
 
 from memwall.bound import bound
 from memwall.dtypes import precision
-from memwall.errors import NotAvailable, UsageError
+from memwall.errors import NotAvailable, NotPublished, UsageError
 from memwall.hardware import Device
 from memwall.models.model import Model, Storage
 from memwall.models.passes import Tokens, forms
@@ -107,7 +107,16 @@ def formats_of(
 
 
 def setting_of(device: Device, formats: Formats, storage: Storage, tokens: Tokens, phase: str) -> Setting:
-    """The formats: linear layers as asked, all else in 16 bits."""
+    """The formats: linear layers as asked, all else in 16 bits.
+
+    Raises:
+        NotPublished: the device computes in no 16-bit format that is known.
+    """
+    if not {"bf16", "fp16"} & set(device.dtypes()):
+        raise NotPublished(
+            f"{device.title}: beside its linear layers a pass computes in 16 bits, and no peak is published",
+            "The GPUs that have one: memwall gpu list",
+        )
     sixteen = "fp16" if formats.dtype == "fp16" or _only_fp16(device, formats) else "bf16"
     linear = precision(formats.dtype, None, None, sixteen)._replace(weight=storage.linear)
     return Setting(

@@ -49,7 +49,7 @@ def settled(model: Model, device: Device, asked: Mapping[str, Any]) -> Settled:
     tokens, source = tokens_of(model, phase, asked["batch"], seq, context, asked.get("source_tokens"))
     named = (asked.get(name) for name in ("dtype", "weight_dtype", "kv_dtype"))
     formats, storage = formats_of(model, device, *named)
-    layout = layout_of(model, asked)
+    layout = layout_of(model, device, asked)
     part = shard(model, layout)
     setting = setting_of(device, formats, storage, tokens, phase)._replace(source=source, impl=impl)
     setting = part_of(setting, layout, tokens)._replace(eager=eager, merged=merged or not eager)

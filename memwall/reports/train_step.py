@@ -7,7 +7,7 @@
     bound        the largest of matrix time, optimizer's bytes and links, and the wait of a pipeline's stages
 
 The bytes of activations in the backward pass are not counted, nor its vector work: so the bound holds, and a
-real step takes longer. There is no estimate: nothing measured stands behind one.
+real step takes longer. The estimate is that of memwall.reports.train_estimate.
 
 Source: Narayanan et al. 2021, arXiv:2104.04473 (FLOPs, bubble); Dao 2023, arXiv:2307.08691 (backward).
 """
@@ -35,10 +35,8 @@ from memwall.reports import notebook
 from memwall.reports.case import Formats
 from memwall.reports.step_layout import busiest_link
 from memwall.reports.step_setting import setting_of
+from memwall.reports.train_estimate import BACKWARD_ATTENTION, TrainEstimate, train_estimate
 from memwall.reports.training import training_memory
-
-BACKWARD_ATTENTION = 2.5
-"""Products of flash attention's backward over those of its forward: 5 / 2."""
 
 
 class TrainStepReport(NamedTuple):
@@ -59,6 +57,8 @@ class TrainStepReport(NamedTuple):
     fits: bool | None
     usable_bytes: int | None
     defaults: tuple[str, ...]
+    estimate: TrainEstimate | None = None
+    """Of good kernels, one after the other; None where a link is unknown."""
 
     def to_dict(self) -> dict[str, Any]:
         """The report under the keys of its JSON."""
@@ -113,8 +113,11 @@ class TrainStepReport(NamedTuple):
     @property
     def mfu(self) -> float:
         """Model FLOPs / peak, over the bound time."""
-        peak = self.device.peak("bf16").rate.value
-        return self.model_flops / peak / self.bound_time_s
+        return self.mfu_in(self.bound_time_s)
+
+    def mfu_in(self, time_s: float) -> float:
+        """Model FLOPs / peak, over such a time."""
+        return self.model_flops / self.device.peak(half_of(self.device)).rate.value / time_s
 
     @property
     def communication_bound_time_s(self) -> float:
@@ -153,7 +156,7 @@ def train_step(
     layout = Layout(
         run.tensor_parallel, setup.pipeline, setup.expert_parallel, setup.data_parallel, run.sequence_parallel
     )
-    check(layout, setup.model)
+    check(layout, setup.model, device)
     if setup.model.encoder:
         raise UsageError(
             f"{setup.model.title} has an encoder: steps are for decoders", "memwall train-memory"
@@ -167,7 +170,17 @@ def train_step(
     useful = count * sum(3 * each.repeats * each.kernel.matrix_flops for each in launches) / setup.pipeline
     terms = _terms(device, executed, memory.needs, passed)
     given = (setup, memory.needs, device, layout, count, round(executed), round(useful), terms, passed)
-    return TrainStepReport(*given, memory.fits, memory.usable_bytes, memory.defaults)
+    busy = (count + setup.pipeline - 1) / setup.pipeline
+    optimizer = next(term for term in terms if term.limit == "hbm")
+    expected = train_estimate(
+        kernels(shard(setup.model, layout), setting), run, device, passed, optimizer, busy
+    )
+    return TrainStepReport(*given, memory.fits, memory.usable_bytes, memory.defaults, expected)
+
+
+def half_of(device: Device) -> str:
+    """What it trains in: bf16, or fp16 where it has no unit for that."""
+    return "fp16" if "bf16" not in device.dtypes() and "fp16" in device.dtypes() else "bf16"
 
 
 def _whole(degree: object) -> int:
@@ -175,9 +188,9 @@ def _whole(degree: object) -> int:
 
 
 def _setting(setup: Setup, layout: Layout, device: Device) -> Setting:
-    """One GPU's forward pass over a micro-batch, in bf16."""
-    tokens = Tokens(setup.run.batch, setup.run.seq, setup.run.seq)
-    plain = setting_of(device, Formats.named("bf16"), storage_of(setup.model, "bf16"), tokens, "prefill")
+    """One GPU's forward pass over a micro-batch, in 16 bits."""
+    half, tokens = half_of(device), Tokens(setup.run.batch, setup.run.seq, setup.run.seq)
+    plain = setting_of(device, Formats.named(half), storage_of(setup.model, half), tokens, "prefill")
     return plain._replace(
         spread=layout.tp if layout.sequence_parallel else 1,
         expert_gpus=layout.ep,
@@ -188,15 +201,15 @@ def _setting(setup: Setup, layout: Layout, device: Device) -> Setting:
 
 def _forward(setup: Setup, layout: Layout, setting: Setting) -> list[Launch]:
     """The kernels of a forward pass; every token has a loss, so the head multiplies all of them."""
-    part = shard(setup.model, layout)
-    launches = list(kernels(part, setting))
-    rows = setting.rows // setting.tokens.batch  # of each sequence the head of a prefill has one
-    return [_every_token(launch, rows) if launch.kind == "head" else launch for launch in launches]
+    launches = kernels(shard(setup.model, layout), setting)
+    return [_every_token(launch, setting.rows) if launch.kind == "head" else launch for launch in launches]
 
 
 def _every_token(head: Launch, rows: int) -> Launch:
+    """The head of a prefill has one row of each sequence, that of an encoder has them all already."""
     kernel = head.kernel
-    return head._replace(kernel=kernel._replace(matrix_flops=rows * kernel.matrix_flops))
+    times = rows // kernel.reads[0].shape[0]
+    return head._replace(kernel=kernel._replace(matrix_flops=times * kernel.matrix_flops))
 
 
 def _flops(launch: Launch, setup: Setup) -> float:
@@ -208,7 +221,7 @@ def _flops(launch: Launch, setup: Setup) -> float:
 
 
 def _terms(device: Device, executed: float, needs: Needs, passed: tuple[Exchange, ...]) -> tuple[Term, ...]:
-    peak, bandwidth = device.peak("bf16"), device.bandwidth
+    peak, bandwidth = device.peak(half_of(device)), device.bandwidth
     terms = [
         Term(peak.engine, executed, peak.rate.value, (peak.rate,)),
         Term("hbm", 2 * needs.optimizer + needs.parameters + needs.gradients, bandwidth.value, (bandwidth,)),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from memwall import nodes
 from memwall.constant import Constant
 from memwall.errors import UsageError, shown
 from memwall.hardware import Device
@@ -14,6 +15,7 @@ from memwall.memory.training import OPTIMIZERS, Needs, Setup, needs
 from memwall.models.load import load as load_model
 from memwall.models.model import Model
 from memwall.models.parameters import count
+from memwall.parallel.layout import Layout, faults
 from memwall.reports import notebook
 from memwall.reports.case import device_of
 
@@ -152,6 +154,10 @@ def training_memory(
     run = Run(seq or DEFAULT_SEQ, micro_batch, tp, sequence_parallel, attention, checkpointing, dropout)
     setup = Setup(loaded, run, gpus, pp, zero, optimizer, GRADIENTS[grad_dtype], ep).checked()
     device = None if gpu is None else device_of(gpu, changes)
+    node = None if device is None else nodes.node_of(device)
+    fault = next(faults(Layout(tp=tp, pp=pp), loaded, node), None)
+    if fault:
+        raise fault
     total = None if device is None else total_memory(device)
     usable = None if total is None else int(total.value * memory_fraction)
     return TrainingReport(setup, needs(setup), device, usable, total, defaults)

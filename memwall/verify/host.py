@@ -22,10 +22,7 @@ from memwall.verify.case import Trial
 from memwall.verify.outcome import OK, Counters, Outcome, outcome_of_event
 
 WORKER = (sys.executable, "-m", "memwall.verify.worker")
-EXTRA = (
-    "pip install 'memwall[verify]' (CUDA 13) or 'memwall[verify-cuda12]'; "
-    "without a GPU: memwall verify --backend numpy"
-)
+INSTALL = "pip install 'memwall[verify]' (CUDA 13) or 'memwall[verify-cuda12]'"
 
 
 class Settings(NamedTuple):
@@ -112,15 +109,19 @@ class Worker:
             pass  # it died at once; its silence says so
 
 
-def check_libraries() -> None:
+def check_libraries(instead: str) -> None:
     """See that what every kernel needs is installed, without importing it.
+
+    Args:
+        instead: the command that does without a GPU.
 
     Raises:
         CannotVerify: torch or triton is not.
     """
     missing = [name for name in ("torch", "triton") if find_spec(name) is None]
     if missing:
-        raise CannotVerify(f"the verifier needs {' and '.join(missing)}", EXTRA)
+        needs = f"the verifier needs {' and '.join(missing)}"
+        raise CannotVerify(needs, f"{INSTALL}; without a GPU: {instead}")
 
 
 def timed(trials: Sequence[Trial], settings: Settings) -> Iterator[Mapping[str, Any] | Outcome]:
@@ -183,7 +184,7 @@ def _served(
         try:
             for event in process.events():
                 if event["event"] == "cannot":
-                    raise CannotVerify(event["message"], EXTRA)
+                    raise CannotVerify(event["message"], INSTALL)
                 if "index" in event:
                     event["index"] += first
                     running = event["index"] if event["event"] == "start" else None
@@ -198,7 +199,7 @@ def _served(
             yield {"event": "trial", "index": running, **ending}
             reached = running + 1
         elif reached == first:
-            raise CannotVerify(f"the worker ended before its first trial: {process.complaint}", EXTRA)
+            raise CannotVerify(f"the worker ended before its first trial: {process.complaint}", INSTALL)
         first = reached
 
 

@@ -74,7 +74,7 @@ def read(path: str) -> Record:
         FileError: missing, unreadable, or no record.
     """
     try:
-        with open(path, encoding="utf-8") as file:
+        with open(path, encoding="utf-8-sig") as file:
             return parse(file.read(), path)
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "not UTF-8 text"
