@@ -340,6 +340,8 @@ def test_an_operator_that_cannot_be_read_says_so(text: str) -> None:
         ("decode --model llama3-8b --tp 7", 2, "do not split so"),
         ("decode --model llama3-70b --gpu h100 --tp 16", 2, "Try --tp 8 --pp 2"),
         ("memory --model llama3-8b --batch 0", 2, "--batch"),
+        ("memory --model llama3-8b --tp 3", 2, "do not split so"),
+        ("memory --model llama3-70b --gpu h100 --tp 16", 2, "Try --tp 8"),
         ("memory --model llama3-8b --tp 0", 2, "--tp"),
         ("memory --model llama3-8b --context many", 2, "--context"),
         ("roofline --measured nowhere.json", 3, "nowhere.json"),
