@@ -19,7 +19,7 @@ Source: Patarasuk and Yuan 2009, JPDC 69(2) (the ring's optimality); nccl-tests 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -28,6 +28,7 @@ from memwall.catalog import shipped_text
 from memwall.constant import Constant, kind_and_text
 from memwall.errors import UsageError
 from memwall.links import Link
+from memwall.maths import Count, minimum, where
 from memwall.units import to_si
 from memwall.yamlfile import parse
 
@@ -124,7 +125,7 @@ def estimate(what: Collective, link: Link) -> Estimate | None:
     if what.op == "all_reduce" and link.switched and known.in_switch and n >= FEWEST_IN_SWITCH:
         share = link.rate.value * known.number("in_switch_share")
         ways.append((known.number("in_switch_fill_us") + what.bytes / share, "in-switch"))
-    moved_s, way = min(ways)
+    moved_s, way = _quickest(ways)
     return Estimate(start_s + moved_s, way, known.basis)
 
 
@@ -150,8 +151,16 @@ def engine_estimate(what: Collective, link: Link) -> Estimate | None:
         (2 * start_s + what.wire_bytes() / rate, "two shots"),
         (library.time_s, library.algorithm),
     ]
-    time_s, way = min(ways)
+    time_s, way = _quickest(ways)
     return Estimate(time_s, way, library.basis)
+
+
+def _quickest(ways: Sequence[tuple[Count, Count]]) -> tuple[Count, Count]:
+    """The least of several times, and the name of what takes it."""
+    time_s, way = ways[0]
+    for other_s, other in ways[1:]:
+        time_s, way = minimum(time_s, other_s), where(other_s < time_s, other, way)
+    return time_s, way
 
 
 class Constants(NamedTuple):

@@ -3,7 +3,8 @@
 Every formula of memwall is written once, with `+ - * /` and these helpers, and is evaluated
 three ways: exactly on Python ints (one answer), on float64 arrays (a sweep), and on sympy symbols
 (the printed formula). So a formula never branches on a value. numpy and sympy are found by what
-comes in, never imported here: the scalar path stays free of both.
+comes in, never imported here: the scalar path stays free of both. A number that writes down what is done
+with it, so that a page can compute the formula again, says so by a method `noted(operation, *operands)`.
 """
 
 from __future__ import annotations
@@ -14,6 +15,9 @@ from typing import Any, TypeAlias
 Count: TypeAlias = Any  # an int, a float64 array or a sympy expression
 """A dimension, or a number of elements, bytes or FLOPs."""
 
+
+_PLAIN = (int, float)
+"""By far the most frequent, and asked first."""
 
 SHORT = 2000
 """Elements of an array that is cheap to repeat for every candidate."""
@@ -72,10 +76,14 @@ def exact_div(numerator: Count, denominator: Count) -> Count:
 
 def minimum(left: Count, right: Count) -> Count:
     """The smaller of two, element by element on arrays."""
+    if type(left) in _PLAIN and type(right) in _PLAIN:
+        return min(left, right)
     if _symbolic(left, right):
         import sympy
 
         return sympy.Min(left, right)
+    if (noting := _noting(left, right)) is not None:
+        return noting.noted("min", left, right)
     if _array(left, right):
         import numpy
 
@@ -85,10 +93,14 @@ def minimum(left: Count, right: Count) -> Count:
 
 def maximum(left: Count, right: Count) -> Count:
     """The larger of two, element by element on arrays."""
+    if type(left) in _PLAIN and type(right) in _PLAIN:
+        return max(left, right)
     if _symbolic(left, right):
         import sympy
 
         return sympy.Max(left, right)
+    if (noting := _noting(left, right)) is not None:
+        return noting.noted("max", left, right)
     if _array(left, right):
         import numpy
 
@@ -98,6 +110,8 @@ def maximum(left: Count, right: Count) -> Count:
 
 def where(condition: Any, then: Count, otherwise: Count) -> Count:
     """`then` where the condition holds, else `otherwise`, element by element on arrays."""
+    if (noting := _noting(condition)) is not None:
+        return noting.noted("where", condition, then, otherwise)
     if _array(condition):
         import numpy
 
@@ -122,6 +136,8 @@ def least(formula: Callable[..., Count], candidates: Sequence[tuple[float, ...]]
         columns = [numpy.array(column, dtype=float)[:, None] for column in zip(*candidates, strict=True)]
         return formula(*columns).min(axis=0)
     best = formula(*candidates[0])
+    if (noting := _noting(best)) is not None:
+        return noting.noted_least(formula, candidates)
     for candidate in candidates[1:]:
         best = minimum(best, formula(*candidate))
     return best
@@ -141,6 +157,8 @@ def smooth_maximum(left: Count, right: Count, sharpness: float) -> Count:
 
 def log2(n: Count) -> Count:
     """The logarithm to base 2."""
+    if (noting := _noting(n)) is not None:
+        return noting.noted("log2", n)
     if _array(n):
         import numpy
 
@@ -179,6 +197,11 @@ def triangle(n: Count) -> Count:
 
 def _symbolic(*values: Count) -> bool:
     return any(hasattr(v, "free_symbols") for v in values)
+
+
+def _noting(*values: Count) -> Any:
+    """The first of them that writes down what is done with it."""
+    return next((v for v in values if hasattr(v, "noted")), None)
 
 
 def _array(*values: Count) -> bool:

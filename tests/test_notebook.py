@@ -24,6 +24,30 @@ REPORTS: dict[str, tuple[Any, str]] = {
         lambda: memwall.training_memory("llama3-8b", gpus=8),
         "train-memory --model llama3-8b --gpus 8",
     ),
+    "layout": (
+        lambda: memwall.step("mixtral-8x7b", tp=2, ep=4, dp=4, pp=2, batch=64, context=4096),
+        "step --model mixtral-8x7b --tp 2 --ep 4 --dp 4 --pp 2 --batch 64 --context 4096",
+    ),
+    "collective": (
+        lambda: memwall.collective("all_reduce", size_bytes=1 << 24),
+        "collective all_reduce --bytes 16777216",
+    ),
+    "plan": (
+        lambda: memwall.plan("llama3-70b", context=8192),
+        "plan --model llama3-70b --gpus 8 --context 8192",
+    ),
+    "serve": (
+        lambda: memwall.serve("llama3-8b", users=8, isl=512, osl=128),
+        "serve --model llama3-8b --concurrency 8 --isl 512 --osl 128",
+    ),
+    "cost": (
+        lambda: memwall.cost("llama3-8b", price=2.0, context=4096),
+        "cost --model llama3-8b --price 2 --context 4096",
+    ),
+    "train_step": (
+        lambda: memwall.train_step("llama3-8b", gpu="h100", gpus=8),
+        "train-step --model llama3-8b --gpus 8",
+    ),
 }
 
 
@@ -93,6 +117,22 @@ def test_a_sweep_from_python_has_the_columns_of_its_rows() -> None:
     assert rows[-1]["bound_time_s"] == single.bound_time_s
     best = table.best("bound_time_s", 2)
     assert [row["bound_time_s"] for row in best] == sorted(row["bound_time_s"] for row in rows)[:2]
+
+
+def test_a_plan_has_a_row_for_each_layout() -> None:
+    report = memwall.plan("llama3-70b", context=8192)
+    assert [(row["tp"], row["pp"], row["dp"]) for row in report.to_rows()] == [
+        (row["tp"], row["pp"], row["dp"]) for row in report.to_dict()["layouts"]
+    ]
+
+
+def test_a_sweeps_table_shows_its_first_rows() -> None:
+    table = memwall.sweep("gemm", m="1:50", n=4096, k=4096)
+    html = table._repr_html_()
+    assert Tags(html).open == []
+    assert html.count("<tr>") == 21
+    assert "the first 20 of 50 rows" in html
+    assert len(json.loads(json.dumps(table.to_dict()))["rows"]) == 50
 
 
 def test_a_sweep_of_passes_from_python() -> None:

@@ -1,116 +1,24 @@
-"""The page's numbers are the command line's, in Python's reading of its forms and in a browser's."""
+"""The page: its numbers in a browser are the command line's, and it needs nothing else."""
 
 from __future__ import annotations
 
 import json
 import math
 import os
-import random
 import re
+import shlex
 import shutil
 import subprocess
-from collections.abc import Callable
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-import memwall
-from memwall.catalog import MODELS
 from memwall.cli import run
-from memwall.errors import NotAvailable
-from memwall.htmlreport.forms import Forms, Pass, forms_of
-from memwall.htmlreport.trace import Tape, Traced
-from memwall.models.load import load
-from memwall.render.step_record import record
 
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 needs_browser = pytest.mark.skipif(BROWSER is None, reason="no Chromium is installed")
-
-
-OPERATIONS: dict[str, Callable[..., Any]] = {
-    "+": lambda a, b: a + b,
-    "-": lambda a, b: a - b,
-    "*": lambda a, b: a * b,
-    "/": lambda a, b: a / b,
-    "//": lambda a, b: a // b,
-    "%": lambda a, b: a % b,
-    "**": lambda a, b: a**b,
-    "<": lambda a, b: a < b,
-    "<=": lambda a, b: a <= b,
-    ">": lambda a, b: a > b,
-    ">=": lambda a, b: a >= b,
-    "==": lambda a, b: a == b,
-    "!=": lambda a, b: a != b,
-    "abs": abs,
-    "round": round,
-}
-
-
-def value(tape: Tape, node: int, batch: int, context: int, known: dict[int, Any]) -> Any:
-    """A node's value by its operations: a second reading of the forms, beside the browser's."""
-    if node in known:
-        return known[node]
-    kind, *parts = tape.nodes[node]
-    if kind in ("input", "number"):
-        found = {"batch": batch, "context": context}[parts[0]] if kind == "input" else parts[0]
-    else:
-        left, *right = (value(tape, part, batch, context, known) for part in parts)
-        found = OPERATIONS[kind](left, *right)
-    known[node] = found
-    return found
-
-
-def at(forms: Forms, batch: int, context: int) -> dict[str, Any]:
-    """What the page shows at a point."""
-    known: dict[int, Any] = {}
-
-    def of(form: Any) -> Any:
-        return value(forms.tape, form.node, batch, context, known) if isinstance(form, Traced) else form
-
-    holding = [
-        region
-        for region in forms.regions
-        if all(bool(value(forms.tape, node, batch, context, known)) == side for node, side in region.guards)
-    ]
-    assert len(holding) == 1
-    whole: Pass = holding[0].result
-    return {
-        "flops": of(whole.flops),
-        "traffic_bytes": round(of(whole.traffic_bytes)),
-        "bound_time_s": max(of(time) for _, time in whole.limits),
-        "resident_cache_bytes": of(whole.cache_bytes),
-        "resident_weight_bytes": forms.weight_bytes,
-        "capacity_bytes": forms.capacity_bytes,
-        "kernels": [
-            (k.name, k.kind, k.repeats, max(of(time) for _, time in k.limits)) for k in whole.kernels
-        ],
-    }
-
-
-@pytest.mark.parametrize("model", MODELS.names())
-def test_the_forms_of_every_model_give_the_steps_numbers(model: str) -> None:
-    loaded, device = load(model), memwall.gpu("b200")
-    for phase in ("decode", "prefill"):
-        try:
-            forms = forms_of(device, loaded, phase, {})
-        except NotAvailable:
-            assert not loaded.decodes
-            continue
-        points = random.Random(model + phase)
-        for _ in range(3):
-            batch, context = points.randint(1, 1024), round(2 ** points.uniform(0, 17))
-            length = {"context" if phase == "decode" else "seq": context}
-            report = memwall.step(loaded, gpu=device, phase=phase, batch=batch, **length)  # type: ignore[arg-type]
-            expected, found = record(report), at(forms, batch, context)
-            kernels = found.pop("kernels")
-            assert found == pytest.approx({name: expected[name] for name in found}, rel=1e-12)
-            assert [kernel[:3] for kernel in kernels] == [
-                (each["name"], each["kind"], each["repeats"]) for each in expected["kernels"]
-            ]
-            times = [each["bound_time_s"] for each in expected["kernels"]]
-            assert [kernel[3] for kernel in kernels] == pytest.approx(times, rel=1e-12)
 
 
 class Page(HTMLParser):
@@ -120,17 +28,33 @@ class Page(HTMLParser):
         super().__init__()
         self.values: dict[str, str] = {}
         self.kernels: dict[str, float] = {}
+        self.exchanges: dict[str, float] = {}
+        self.estimates: dict[str, float] = {}
         self.loads: list[str] = []
-        self.hidden: list[str] = []
+        self.command = ""
+        self.within = ""
         self.feed(text)
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         given = {name: text or "" for name, text in attrs}
+        self.within = given.get("id", "")
         if "data-key" in given:
             self.values[given["data-key"]] = given.get("data-value", "")
         if "data-kernel" in given:
             self.kernels[given["data-kernel"]] = float(given["data-value"])
+        if "data-exchange" in given:
+            self.exchanges[given["data-exchange"]] = float(given["data-value"])
+        name = given.get("data-kernel") or given.get("data-exchange")
+        if name and given["data-estimate"]:
+            self.estimates[name] = float(given["data-estimate"])
         self.loads += [given[name] for name in ("src", "href") if name in given]
+
+    def handle_data(self, data: str) -> None:
+        if self.within == "command":
+            self.command += data
+
+    def handle_endtag(self, tag: str) -> None:
+        self.within = ""
 
 
 @pytest.fixture(scope="module")
@@ -178,6 +102,33 @@ def browse(path: Path, place: str) -> Page:
     return Page(done.stdout)
 
 
+def compare(page: Page, expected: dict[str, Any]) -> None:
+    """Every number of the page with the command line's."""
+    for name, text in page.values.items():
+        if expected[name] is None:
+            assert text == "", name
+        elif isinstance(expected[name], bool):
+            assert text == str(expected[name]).lower(), name
+        elif isinstance(expected[name], str):
+            assert text.startswith(expected[name]), name
+        else:
+            assert float(text) == pytest.approx(expected[name], rel=1e-12), name
+    for found, key in ((page.kernels, "kernels"), (page.exchanges, "exchanges")):
+        times = {each["name"]: each["bound_time_s"] for each in expected[key]}
+        assert found == pytest.approx(times, rel=1e-12)
+    rows = [*expected["kernels"], *expected["exchanges"]]
+    expected_times = {
+        each["name"]: each["estimate_time_s"] for each in rows if each["estimate_time_s"] is not None
+    }
+    assert page.estimates == pytest.approx(expected_times, rel=1e-12)
+
+
+def stepped(args: str, capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:
+    assert run(["step", *args.split(), "--json"]) == 0
+    document: dict[str, Any] = json.loads(capsys.readouterr().out)
+    return document
+
+
 @needs_browser
 @pytest.mark.parametrize(
     ("gpu", "phase", "batch", "context"),
@@ -188,18 +139,58 @@ def test_a_browser_computes_the_command_lines_numbers(
 ) -> None:
     page = browse(written, f"gpu={gpu}&phase={phase}&batch={batch}&context={context}")
     length = "--context" if phase == "decode" else "--seq"
-    args = f"step --model llama3-70b --gpu {gpu} --phase {phase} --batch {batch} {length} {context} --json"
-    assert run(args.split()) == 0
-    expected = json.loads(capsys.readouterr().out)
-    for name, text in page.values.items():
-        if isinstance(expected[name], bool):
-            assert text == str(expected[name]).lower()
-        elif isinstance(expected[name], str):
-            assert text == expected[name]
-        else:
-            assert float(text) == pytest.approx(expected[name], rel=1e-14), name
-    times = {each["name"]: each["bound_time_s"] for each in expected["kernels"]}
-    assert page.kernels == pytest.approx(times, rel=1e-14)
+    args = f"--model llama3-70b --gpu {gpu} --phase {phase} --batch {batch} {length} {context}"
+    assert {"estimate_time_s", "basis", "bound_time_s"} <= page.values.keys()
+    compare(page, stepped(args, capsys))
+    assert page.command == f"memwall step {args}"
+
+
+@pytest.mark.skipif(shutil.which("node") is None, reason="no Node is installed")
+def test_the_pages_forms_need_no_browser(written: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The part of the script that computes, alone."""
+    script = written.read_text().partition("<script>")[2].partition('"use strict";\nconst SI')[0]
+    points = [("h200", "decode", 37, 5000), ("h100", "prefill", 1023, 130_001)]
+    script += f"console.log(JSON.stringify({json.dumps(points)}.map((point) => at(...point))));"
+    done = subprocess.run(["node", "-"], input=script, capture_output=True, text=True, check=True)
+    for (gpu, phase, batch, context), found in zip(points, json.loads(done.stdout), strict=True):
+        length = "--context" if phase == "decode" else "--seq"
+        args = f"--model llama3-70b --gpu {gpu} --phase {phase} --batch {batch} {length} {context}"
+        expected = stepped(args, capsys)
+        for name in found.keys() & expected.keys() - {"kernels", "exchanges"}:
+            exact = isinstance(expected[name], str | bool | None)
+            assert found[name] == (expected[name] if exact else pytest.approx(expected[name], rel=1e-12)), (
+                name
+            )
+
+
+@needs_browser
+@pytest.mark.parametrize(
+    ("model", "flags", "gpu", "phase", "batch", "context"),
+    [
+        ("llama3-70b", "--tp 4 --pp 2 --dp 2 --sequence-parallel", "h100", "decode", 33, 3000),
+        ("llama3-70b", "--tp 8 --dtype fp8 --kv-dtype fp8", "h100", "prefill", 3, 6000),
+        ("deepseek-v3", "--tp 8 --dp 2 --ep 16 --imbalance 1.2", "h200", "decode", 96, 4096),
+        ("llama3-8b", "--bound-only --set memory.bandwidth_gb_per_s=4000", "h100", "decode", 3, 100),
+        ("llama3-8b", "--library vllm", "b200", "prefill", 1, 4),
+    ],
+)
+def test_a_layout_and_what_ifs_reach_the_page_and_the_command_that_it_shows(
+    model: str,
+    flags: str,
+    gpu: str,
+    phase: str,
+    batch: int,
+    context: int,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    path = tmp_path / "page.html"
+    assert run(["report", "--model", model, "--gpu", gpu, *flags.split(), "-o", str(path)]) == 0
+    page = browse(path, f"gpu={gpu}&phase={phase}&batch={batch}&context={context}")
+    command = page.command.removeprefix("memwall step ")
+    for flag in flags.split():
+        assert flag in command.split()
+    compare(page, stepped(command, capsys))
 
 
 @needs_browser
@@ -209,7 +200,9 @@ def test_a_browser_sorts_filters_and_slides(written: Path, tmp_path: Path) -> No
     const fire = (id, value, event) => {
       const e = document.getElementById(id); e.value = value; e.dispatchEvent(new Event(event));
     };
-    fire("batch-number", 64, "change"); fire("context", 96, "input");
+    fire("batch-number", 64, "change");
+    fire("batch-number", "", "change"); fire("batch-number", -3, "change");
+    fire("context", 96, "input");
     document.querySelector("th[data-sort=name] button").click();
     fire("filter", "ATTENTION", "input");
     const dot = document.querySelector("figure:not([hidden]) circle.op");
@@ -246,6 +239,17 @@ def test_a_browser_sorts_filters_and_slides(written: Path, tmp_path: Path) -> No
         ("--model llama3-8b --gpu v100 -o x.html", 4, "no bf16 matrix path"),
         ("--model llama3-8b --batch 0 -o x.html", 2, "--batch"),
         ("--model llama3-8b -o nowhere/x.html", 2, "No such file"),
+        ("--model llama3-8b -o x.pdf", 2, "print it to PDF"),
+        ("--model llama3-8b -o x.PDF", 2, "Write -o x.html"),
+        ("--model llama3-8b -o x.svg", 2, "memwall plot roofline -o plot.svg"),
+        ("--model llama3-8b -o x.png", 2, "the report is a page of HTML"),
+        ("--model llama3-8b -o x.json", 2, "memwall step -o step.json"),
+        ("--model llama3-8b -o x.docx", 2, "Try -o x.html"),
+        ("--model llama3-8b --tp 7 -o x.html", 2, "do not split so"),
+        ("--model llama3-70b --tp 16 -o x.html", 2, "Try --tp 8 --pp 2"),
+        ("--model llama3-8b --ep 2 -o x.html", 2, "has no experts"),
+        ("--model llama3-8b --pp 33 -o x.html", 2, "has 32 layers"),
+        ("--model llama3-8b --library nobody -o x.html", 2, "nobody"),
     ],
 )
 def test_a_page_that_cannot_be_says_why(
@@ -260,6 +264,41 @@ def test_a_page_that_cannot_be_says_why(
     assert run(["report", *args.split()]) == code
     assert said in capsys.readouterr().err
     assert os.listdir(tmp_path) == []
+
+
+def test_a_gpu_named_twice_is_there_once(tmp_path: Path) -> None:
+    path = tmp_path / "page.html"
+    assert run(["report", "--model", "llama3-8b", "--gpu", "H100,h100-sxm5-80gb,h100", "-o", str(path)]) == 0
+    assert path.read_text().count("name=gpu ") == 1
+
+
+def test_two_gpus_of_one_name_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["gpu", "show", "h100", "--yaml"]) == 0
+    mine = tmp_path / "mine.yaml"
+    mine.write_text(capsys.readouterr().out.replace("tdp_w: 700", "tdp_w: 650"))
+    path = tmp_path / "page.html"
+    assert run(["report", "--model", "llama3-8b", "--gpu", f"h100,{mine}", "-o", str(path)]) == 2
+    assert "another GPU of the page is called h100" in capsys.readouterr().err
+    assert not path.exists()
+
+
+@needs_browser
+def test_the_command_names_files_as_the_user_did(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = tmp_path / "my models"
+    folder.mkdir()
+    for kind, name in (("gpu", "h100"), ("model", "llama3-8b")):
+        assert run([kind, "show", name, "--yaml"]) == 0
+        (folder / f"{kind}.yaml").write_text(capsys.readouterr().out)
+    path, model, gpu = tmp_path / "page.html", folder / "model.yaml", folder / "gpu.yaml"
+    what_if = "memory.bandwidth_gb_per_s=4000"
+    args = ["--model", str(model), "--gpu", str(gpu), "--context", "4096", "--set", what_if]
+    assert run(["report", *args, "-o", str(path)]) == 0
+    page = browse(path, "batch=4")
+    shown = shlex.split(page.command)
+    assert shown[:6] == ["memwall", "step", "--model", str(model), "--gpu", str(gpu)]
+    assert shown[-2:] == ["--set", what_if]
+    assert run([*shown[1:], "--json"]) == 0
+    compare(page, json.loads(capsys.readouterr().out))
 
 
 def test_an_encoder_has_no_decode(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 CALIBRATION = click.option(
-    "--calibration", metavar="FILE", help="constants of your own, for the GPUs it names: memwall calibrate"
+    "--calibration", metavar="FILE", help="constants of your own, for the GPUs it names (memwall calibrate)"
 )
 
 

@@ -22,7 +22,10 @@ FORMATS = {".svg": "svg", ".png": "png", ".pdf": "pdf", ".txt": "text"}
 def picture_options(command: F) -> F:
     """-o, --format and --size."""
     for option in (
-        click.option("--size", default="820x560", show_default=True, help="pixels, e.g. 390x520 for a phone"),
+        click.option(
+            "--size",
+            help="pixels, 390x520 for a phone, default 820x560; in the terminal columns x lines, 120x40",
+        ),
         click.option(
             "--format", "form", type=click.Choice([*FORMATS.values()]), help="default: by the ending"
         ),
@@ -39,14 +42,20 @@ def show(picture: Picture, target: dict[str, Any]) -> int:
     form = form or FORMATS.get(suffix) or ("text" if path is None else "svg")
     if path not in (None, "-") and suffix not in FORMATS and not target["form"]:
         raise UsageError(f"-o {shown(path, 120)}: which format is it", "Try -o plot.svg, .png or .pdf")
+    if FORMATS.get(suffix, form) != form:
+        ending = next(ending for ending, name in FORMATS.items() if name == form)
+        raise UsageError(
+            f"-o {shown(path, 120)}: --format {form} under that ending would mislead",
+            f"Leave out --format, or name it *{ending}",
+        )
     output = Output(None, False, path, "never")
     if form == "text":
-        write(output, _in_terminal(picture))
+        write(output, _in_terminal(picture, target["size"]))
         return 0
     from memwall.plot.layout import layout
     from memwall.plot.svg import svg
 
-    drawing = svg(layout(picture, *_size(target["size"])))
+    drawing = svg(layout(picture, *_size(target["size"] or DEFAULT, "pixels", *PIXELS)))
     if form == "svg":
         write(output, drawing)
         return 0
@@ -56,24 +65,35 @@ def show(picture: Picture, target: dict[str, Any]) -> int:
     return 0
 
 
-def _in_terminal(picture: Picture) -> str:
-    from memwall.plot.terminal import COLUMNS, render
+def _in_terminal(picture: Picture, size: str | None) -> str:
+    from memwall.plot.terminal import COLUMNS, ROWS, render
 
-    columns = shutil.get_terminal_size((COLUMNS, 0)).columns
+    columns, rows = shutil.get_terminal_size((COLUMNS, 0)).columns, ROWS
+    if size:
+        columns, rows = _size(size, "columns and lines", *LETTERS)
     encoding = (getattr(sys.stdout, "encoding", None) or "utf-8").lower().replace("-", "")
-    return render(picture, columns, plain=not encoding.startswith("utf"))
+    return render(picture, columns, rows, plain=not encoding.startswith("utf"))
 
 
-def _size(text: str) -> tuple[float, float]:
-    width, times, height = text.lower().partition("x")
-    if not (times and width.strip().isdigit() and height.strip().isdigit()):
-        raise UsageError(f"--size takes WIDTHxHEIGHT in pixels, not '{shown(text)}'", "Try --size 820x560")
-    least, most = SMALLEST, LARGEST
-    if not (least <= int(width) <= most and least <= int(height) <= most):
-        raise UsageError(
-            f"--size: a side has {least} to {most} pixels, not '{shown(text)}'", "Try --size 820x560"
-        )
-    return float(width), float(height)
+def _size(
+    text: str, unit: str, least: tuple[int, int], most: tuple[int, int], example: str
+) -> tuple[int, int]:
+    """Width and height.
+
+    Raises:
+        UsageError: not two numbers, or too small or large to be drawn.
+    """
+    words = [word.strip() for word in text.lower().split("x")]
+    if len(words) != 2 or not all(word.isascii() and word.isdigit() for word in words):
+        raise UsageError(f"--size takes WIDTHxHEIGHT in {unit}, not '{shown(text)}'", f"Try --size {example}")
+    width, height = int(words[0]), int(words[1])
+    if not (least[0] <= width <= most[0] and least[1] <= height <= most[1]):
+        fits = f"{least[0]} to {most[0]} across and {least[1]} to {most[1]} down"
+        pixels = "" if unit == "pixels" else "; pixels are a file's: -o plot.svg"
+        raise UsageError(f"--size is in {unit}, {fits}, not '{shown(text)}'", f"Try --size {example}{pixels}")
+    return width, height
 
 
-SMALLEST, LARGEST = 280, 8000
+DEFAULT = "820x560"
+PIXELS = (280, 280), (8000, 8000), DEFAULT
+LETTERS = (40, 10), (400, 200), "120x40"

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import click
 
 from memwall import hardware
+from memwall.cli.layouts import layout_options
 from memwall.cli.models import load_model
 from memwall.cli.options import (
     ATTENTION_DIMS,
@@ -20,11 +21,14 @@ from memwall.cli.options import (
     named_gpus,
     set_option,
     shape_options,
+    split_names,
 )
 from memwall.cli.pictures import picture_options, show
-from memwall.errors import UsageError, shown
+from memwall.errors import Refusal, UsageError, shown
 from memwall.hardware import Device
 from memwall.reports.case import DEFAULT_DTYPE
+
+Row = TypeVar("Row")
 
 LENGTHS = "256:131072:log2"
 BATCHES, CONTEXTS = "1:512:log2", "1024,8192,32768,131072"
@@ -46,6 +50,7 @@ Examples:
   memwall plot roofline --gpu a100,h100,b200 --op gemv --op attention:heads=32,head_dim=128,seq=4096
   memwall plot roofline --gpu h200 --measured h200 -o measured.svg
   memwall plot roofline --gpu b200 --dtype bf16,fp8,nvfp4 --op gemm:m=256,n=8192,k=8192,dtype=fp8
+  memwall plot roofline --gpu a100,h200 --levels hbm,l2,smem --op gemv -o levels.svg
 """
 
 TRAFFIC_EPILOG = """\b
@@ -57,7 +62,7 @@ Examples:
 DECODE_EPILOG = """\b
 Examples:
   memwall plot decode --model llama3-8b --gpu h200 -o decode.svg
-  memwall plot decode --model deepseek-v3 --gpu b200 --batch 1:256:log2 --context 4096,32768
+  memwall plot decode --model deepseek-v3 --gpu b200 --tp 8 --ep 8 --batch 1:256:log2 --context 4096,32768
 """
 
 MEMORY_EPILOG = """\b
@@ -92,28 +97,38 @@ def command() -> None:
 )
 @click.option("--dtype", help="formats whose roofs are drawn, a,b,c; the first is the operators'")
 @click.option("--measured", metavar="FILE|GPU", help="runs beside predictions: a verify record or a table")
+@click.option("--levels", help="memories whose slopes are drawn: hbm,l2,smem; default: of one GPU all")
 @set_option
 @picture_options
 def plot_roofline(
-    gpu: str | None, ops: Sequence[str], dtype: str | None, measured: str | None, changes: Any, **target: Any
+    gpu: str | None,
+    ops: Sequence[str],
+    dtype: str | None,
+    measured: str | None,
+    levels: str | None,
+    changes: Any,
+    **target: Any,
 ) -> int:
     """The log-log roofline of GPUs, with operators on it."""
     from memwall.plot import roofline as view
+    from memwall.plot.levels import levels_of
     from memwall.plot.measured import runs
     from memwall.plot.ops import reports_of
 
     devices = [hardware.load(name, changes) for name in named_gpus(gpu)]
-    dtypes = [Format().convert(name, None, None) for name in (dtype or "").split(",") if name.strip()]
+    dtypes = [Format().convert(name, None, None) for name in split_names(dtype or "")]
+    if dtype is not None and not dtypes:
+        raise UsageError("--dtype names no format", "For example: --dtype bf16,fp8")
     reports, refusals = reports_of(ops, devices, dtypes[0] if dtypes else DEFAULT_DTYPE)
-    for refusal in refusals:
-        click.echo(f"warning: {refusal.gpu}: {refusal.error}", err=True)
+    _answered([*reports, *refusals])
     found = runs(measured, devices, reports) if measured else []
     if measured and not found:
         names = ", ".join(device.name for device in devices)
         click.echo(f"warning: {shown(measured, 120)} has no run of these operators on {names}", err=True)
     if not ops:
         reports = list({id(run.report.case): run.report for run in found}.values())
-    return show(view.figure(devices, reports, found, dtypes), target)
+    chosen = levels_of(levels) if levels else None
+    return show(view.figure(devices, reports, found, dtypes, levels=chosen), target)
 
 
 @command.command("traffic", epilog=TRAFFIC_EPILOG)
@@ -151,6 +166,7 @@ def plot_traffic(
 @click.option("--dtype", type=Format(), help="compute and storage format of the linear layers; default bf16")
 @click.option("--weight-dtype", type=Format(), help="storage format of the linear layers")
 @click.option("--kv-dtype", type=Format(), help="storage format of the cache")
+@layout_options
 @set_option
 @picture_options
 def plot_decode(
@@ -162,7 +178,7 @@ def plot_decode(
     output: Any,
     form: Any,
     size: Any,
-    **formats: Any,
+    **words: Any,
 ) -> int:
     """Time per token over batch, a curve for each context."""
     from memwall.plot import decode as view
@@ -170,9 +186,9 @@ def plot_decode(
 
     device = _one(gpu, changes)
     loaded = load_model(model)
-    batches, contexts = _values(batch, "--batch"), _values(context, "--context")[:8]
+    batches, contexts = _values(batch, "--batch"), _values(context, "--context")
     reports = {
-        each: [step(loaded, gpu=device, batch=b, context=each, bound_only=True, **formats) for b in batches]
+        each: [step(loaded, gpu=device, batch=b, context=each, bound_only=True, **words) for b in batches]
         for each in contexts
     }
     return show(view.figure(reports, batches), {"output": output, "form": form, "size": size})
@@ -181,20 +197,30 @@ def plot_decode(
 @command.command("memory", epilog=MEMORY_EPILOG)
 @click.option("--model", type=MODEL, required=True, help="a model: memwall model list")
 @gpu_option
-@click.option("--batch", type=Count(8), help="sequences at once")
-@click.option("--context", type=Count(4096), help="tokens of each sequence")
+@click.option("--batch", type=Count(8), help="sequences at once; default 1")
+@click.option(
+    "--context", type=Count(4096), help="tokens of each sequence; default as memwall capacity has it"
+)
 @click.option("--tp", type=Count(8), default=1, show_default=True, help="GPUs that share the model")
+@click.option("--dtype", type=Format(), help="compute and storage format of the linear layers; default bf16")
 @click.option("--weight-dtype", type=Format(), help="storage format of the linear layers")
 @click.option("--kv-dtype", type=Format(), help="storage format of the cache")
+@set_option
 @picture_options
-def plot_memory(model: str, gpu: str | None, output: Any, form: Any, size: Any, **options: Any) -> int:
+def plot_memory(
+    model: str, gpu: str | None, changes: Any, output: Any, form: Any, size: Any, **options: Any
+) -> int:
     """What fills a GPU: weights, cache, reserve, against its memory."""
+    from memwall.cli.devices import on_each
     from memwall.plot import memory as view
-    from memwall.reports.capacity import capacity
+    from memwall.reports.capacity import CapacityReport, capacity
 
     loaded = load_model(model)
-    devices = [hardware.load(name) for name in named_gpus(gpu)]
-    reports = [capacity(loaded, gpu=device, **options) for device in devices]
+
+    def on(device: Device) -> CapacityReport:
+        return capacity(loaded, gpu=device, **options)
+
+    reports = _answered(on_each(gpu, changes, on))
     return show(view.figure(reports), {"output": output, "form": form, "size": size})
 
 
@@ -219,7 +245,26 @@ def plot_accuracy(data: str | None, gpu: str | None, bound: bool, **target: Any)
     """Estimated against measured time, a point a row."""
     from memwall.plot import accuracy as view
 
+    if gpu and not data:
+        raise UsageError(
+            "--gpu is of measured tables that name none, and those that memwall ships do",
+            "Leave it out, or name a table of your own: --data MEASURED.csv",
+        )
     return show(view.figure(view.agreement(data, gpu), bound=bound), target)
+
+
+def _answered(rows: Sequence[Row | Refusal]) -> list[Row]:
+    """The reports; a GPU without one is named on stderr.
+
+    Raises:
+        NotAvailable: none has one.
+    """
+    refusals = [row for row in rows if isinstance(row, Refusal)]
+    if refusals and len(refusals) == len(rows):
+        raise refusals[0].error
+    for refusal in refusals:
+        click.echo(f"warning: {refusal.gpu}: {refusal.error}", err=True)
+    return [row for row in rows if not isinstance(row, Refusal)]
 
 
 def _one(gpu: str | None, changes: Any = None) -> Device:
@@ -234,13 +279,16 @@ def _values(text: str, flag: str) -> list[int]:
     from memwall.sweeps.ranges import parse_axis
 
     axis = parse_axis(text, flag, flag)
-    if not 1 < len(axis) <= MOST_VALUES and flag != "--context":
+    if flag == "--context" and len(axis) > MOST_CURVES:
+        raise UsageError(
+            f"{flag}: {len(axis):,} curves are too many, {MOST_CURVES} can be told apart",
+            f"Try {flag} 4096,32768",
+        )
+    if flag != "--context" and not 1 < len(axis) <= MOST_VALUES:
         raise UsageError(
             f"{flag}: a curve has 2 to {MOST_VALUES} points, not {len(axis):,}", f"Try {flag} 1:512:log2"
         )
-    if len(axis) > MOST_VALUES:
-        raise UsageError(f"{flag}: {len(axis):,} curves are too many", f"Try {flag} 4096,32768")
     return sorted(axis.slice(0, len(axis)).tolist())
 
 
-MOST_VALUES = 512
+MOST_VALUES, MOST_CURVES = 512, 8

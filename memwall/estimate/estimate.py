@@ -95,11 +95,16 @@ def together(estimates: Iterable[Estimate], counts: Sequence[float] | None = Non
     repeats = counts or [1] * len(each)
     time_s = sum(n * e.time_s for n, e in zip(repeats, each, strict=True))
     bound_s = sum(n * e.bound_time_s for n, e in zip(repeats, each, strict=True))
-    basis = min((e.basis for e in each), key=_strength)
+    basis = weakest(each) or PHYSICS
     parts = tuple(part for e in each for part in e.parts)
     return Estimate(
         time_s, bound_s, basis, _mean(each, repeats, "error_p50"), _mean(each, repeats, "error_p90"), parts
     )
+
+
+def weakest(estimates: Iterable[Estimate]) -> str | None:
+    """What the one that rests on least rests on; None without any."""
+    return min((each.basis for each in estimates), key=_strength, default=None)
 
 
 def _strength(basis: str) -> int:

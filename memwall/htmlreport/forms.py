@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from memwall.bound import busy_terms
 from memwall.errors import NotAvailable
+from memwall.estimate.estimate import Estimate, estimate_kernel, weakest
+from memwall.estimate.library import library_named
+from memwall.estimate.own import own_fits
 from memwall.hardware import Device
-from memwall.htmlreport.trace import Array, Region, Tape, Traced, name, needed, regions, script
+from memwall.htmlreport.trace import Array, Region, Tape, Traced, regions
 from memwall.memory.budget import total_memory
-from memwall.models import cache
 from memwall.models.model import Model
+from memwall.models.step.launch import Launch
 from memwall.models.step.whole import kernels
-from memwall.models.storage import weight_bytes
+from memwall.parallel.exchanges import Exchange
+from memwall.parallel.memory import cache_on_a_gpu, weights_on_a_gpu
 from memwall.program import Work, kernel_work
+from memwall.reports.step_layout import Spread, busiest_link, exchanged
 from memwall.reports.step_setting import work_of
-from memwall.sweeps.passes import setting_at
+from memwall.reports.step_settled import Settled, settled
 
 MOST_BATCH = 1 << 10
 LONGEST = 131_072
@@ -37,10 +41,27 @@ class Kernel(NamedTuple):
     traffic_bytes: Any
     limits: tuple[tuple[str, Any], ...]
     """Each term's name and time [s]."""
+    estimate_time_s: Any
+    """None where only the bound is wanted, as below."""
+    error_p50: float | None
+    error_p90: float | None
+
+
+class Link(NamedTuple):
+    """An exchange of the pass."""
+
+    name: str
+    op: str
+    gpus: int
+    repeats: int
+    bytes: Any
+    bound_time_s: Any
+    estimate_time_s: Any
+    """None where nothing is known of such a link."""
 
 
 class Pass(NamedTuple):
-    """The whole pass."""
+    """The whole pass; work and bytes are one GPU's."""
 
     flops: Any
     traffic_bytes: Any
@@ -49,7 +70,14 @@ class Pass(NamedTuple):
     """New tokens of one sequence."""
     batch: Any
     cache_bytes: Any
+    microbatches: Any
+    bubble: Any
+    stretch: Any
+    """Time of the pass over that of one microbatch through all stages."""
+    basis: str | None
+    """Of the estimate."""
     kernels: tuple[Kernel, ...]
+    exchanges: tuple[Link, ...]
 
 
 class Forms(NamedTuple):
@@ -65,8 +93,9 @@ def forms_of(
     device: Device,
     model: Model,
     phase: str,
-    words: Mapping[str, str | None],
+    words: Mapping[str, Any],
     most: tuple[int, int] = (MOST_BATCH, LONGEST),
+    tape: Tape | None = None,
 ) -> Forms:
     """The forms of a phase, as functions of `batch` and of `context`, the prompt's length in a prefill.
 
@@ -74,8 +103,9 @@ def forms_of(
         device: the device.
         model: the model.
         phase: prefill or decode.
-        words: dtype, weight_dtype and kv_dtype.
+        words: formats, layout, library and calibration, as `memwall.step` takes them.
         most: the largest batch and context that a slider reaches.
+        tape: where the forms are written; one for several lets them share what is alike.
 
     Raises:
         UsageError, NotAvailable: there is no answer at any point.
@@ -84,38 +114,12 @@ def forms_of(
     weights: list[int] = []
 
     def answer(inputs: Mapping[str, Traced]) -> Pass:
-        values = {"batch": inputs["batch"], length: inputs["context"]}
-        setting = setting_at(device, model, {**words, "phase": phase}, values)
-        launches = kernels(model, setting)
-        weights.append(weight_bytes(model, setting.storage).total)
-        tokens = setting.tokens.seq_kv
-        kept = cache.resident_bytes(
-            model, 1 if setting.source and setting.prefill else tokens, setting.source, setting.plain.kv
-        )
-        works = [kernel_work(launch.kernel) for launch in launches]
-        whole = work_of(launches)
-        each = setting.source if setting.source and setting.prefill else setting.tokens.seq_q
-        return Pass(
-            whole.flops,
-            whole.traffic_bytes,
-            _limits(whole, device),
-            each,
-            setting.tokens.batch,
-            setting.tokens.batch * kept if model.decodes else 0,
-            tuple(
-                Kernel(
-                    launch.name,
-                    launch.kind,
-                    launch.repeats,
-                    work.flops,
-                    work.traffic_bytes,
-                    _limits(work, device),
-                )
-                for launch, work in zip(launches, works, strict=True)
-            ),
-        )
+        asked = {**words, "phase": phase, "batch": inputs["batch"], length: inputs["context"]}
+        ready = settled(model, device, asked)
+        weights.append(weights_on_a_gpu(model, ready.storage, ready.layout))
+        return _pass(model, device, ready, words)
 
-    tape = Tape()
+    tape = tape or Tape()
     found = tuple(regions(tape, _samples(*most), answer))
     answered = [region for region in found if region.refusal is None]
     if not answered and found[0].refusal:
@@ -125,6 +129,53 @@ def forms_of(
     except NotAvailable:
         capacity = None
     return Forms(tape, tuple(answered), weights[-1], capacity)
+
+
+def _pass(model: Model, device: Device, ready: Settled, words: Mapping[str, Any]) -> Pass:
+    layout, setting, tokens, source = ready.layout, ready.setting, ready.tokens, ready.source
+    decoding = ready.phase == "decode"
+    launches = kernels(ready.part, setting)
+    expected = _expected(launches, device, words)
+    spread = Spread(layout, exchanged(model, device, layout, setting), tokens.batch, decoding)
+    whole = work_of(launches)
+    link = busiest_link(each.term for each in spread.exchanges)
+    length = 1 if source and not decoding else tokens.seq_kv
+    return Pass(
+        whole.flops,
+        whole.traffic_bytes,
+        (*_limits(whole, device), *([(link.limit, link.time_s)] if link else [])),
+        source if source and not decoding else tokens.seq_q,
+        tokens.batch,
+        cache_on_a_gpu(model, length, tokens.batch, layout, setting.plain.kv, source),
+        layout.microbatches(tokens.batch),
+        spread.bubble,
+        spread.stretch,
+        weakest(filter(None, expected)),
+        tuple(_kernel(*each, device) for each in zip(launches, expected, strict=True)),
+        tuple(map(_link, spread.exchanges)),
+    )
+
+
+def _expected(launches: Sequence[Launch], device: Device, words: Mapping[str, Any]) -> list[Estimate | None]:
+    """The expected time of each kernel; None where only the bound is wanted."""
+    if words.get("bound_only"):
+        return [None] * len(launches)
+    own, library = own_fits(words.get("calibration"), device), library_named(words.get("library"))
+    return [estimate_kernel(launch.kernel, device, library, own=own) for launch in launches]
+
+
+def _kernel(launch: Launch, estimate: Estimate | None, device: Device) -> Kernel:
+    work = kernel_work(launch.kernel)
+    errors = (estimate.time_s, estimate.error_p50, estimate.error_p90) if estimate else (None, None, None)
+    named = (launch.name, launch.kind, launch.repeats)
+    return Kernel(*named, work.flops, work.traffic_bytes, _limits(work, device), *errors)
+
+
+def _link(each: Exchange) -> Link:
+    what = each.what
+    return Link(
+        each.name, what.op, what.gpus, each.repeats, what.bytes, each.bound_time_s, each.estimate_time_s
+    )
 
 
 def _limits(work: Work, device: Device) -> tuple[tuple[str, Any], ...]:
@@ -145,51 +196,3 @@ def _spread(most: int) -> Array:
         values |= {each for each in (power - 1, power, power + 1, power * 3 // 2) if 1 <= each <= most}
         power *= 2
     return np.array(sorted(values), dtype=np.float64)
-
-
-def script_of(forms: Forms) -> str:
-    """The forms as a JavaScript array of {when, at}: whether a region holds a point, and the pass there."""
-    parts = [_region(forms.tape, region) for region in forms.regions]
-    return "[" + ",\n".join(parts) + "]"
-
-
-def _region(tape: Tape, region: Region) -> str:
-    conditions = [node for node, _ in region.guards]
-    holds = [name(tape, node) if side else f"!({name(tape, node)})" for node, side in region.guards]
-    when = f"{_body(tape, conditions)}return {'&&'.join(holds) or 'true'};"
-    whole: Pass = region.result
-    written = _pass(tape, whole)
-    at = f"{_body(tape, _roots(whole))}return {written};"
-    return f"{{when:(batch,context)=>{{{when}}},\nat:(batch,context)=>{{{at}}}}}"
-
-
-def _roots(value: Any) -> list[int]:
-    """The nodes of all forms in a pass."""
-    if isinstance(value, Traced):
-        return [value.node]
-    if isinstance(value, tuple):
-        return [node for each in value for node in _roots(each)]
-    return []
-
-
-def _body(tape: Tape, roots: list[int]) -> str:
-    lines = [node for node in needed(tape, set(roots)) if tape.nodes[node][0] not in ("input", "number")]
-    return "".join(f"const t{node}={script(tape, node)};" for node in lines)
-
-
-def _pass(tape: Tape, whole: Pass) -> str:
-    rows = ",\n".join(_written(tape, kernel._asdict()) for kernel in whole.kernels)
-    head = _written(tape, {**whole._asdict(), "kernels": None})
-    return head.removesuffix("null}") + f"[\n{rows}]}}"
-
-
-def _written(tape: Tape, value: Any) -> str:
-    """Names and forms as a JavaScript object."""
-    if isinstance(value, Traced):
-        return name(tape, value.node)
-    if isinstance(value, Mapping):
-        inner = ",".join(f"{key}:{_written(tape, each)}" for key, each in value.items())
-        return f"{{{inner}}}"
-    if isinstance(value, tuple):
-        return f"[{','.join(_written(tape, each) for each in value)}]"
-    return json.dumps(value)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from importlib.resources import files
@@ -14,15 +15,21 @@ import memwall
 from memwall.bound import REGIMES
 from memwall.errors import NotAvailable, Refusal
 from memwall.hardware import Device
-from memwall.htmlreport.forms import LONGEST, MOST_BATCH, Forms, forms_of, script_of
+from memwall.htmlreport.forms import LONGEST, MOST_BATCH, Forms, forms_of
+from memwall.htmlreport.script import script_of
+from memwall.htmlreport.sources import sources
+from memwall.htmlreport.trace import Tape
 from memwall.models.model import Model
 from memwall.plot import roofline
-from memwall.plot.layout import framed
+from memwall.plot.curves import text_areas
+from memwall.plot.figure import Curve
+from memwall.plot.labels import Area
+from memwall.plot.layout import Frame, framed
+from memwall.plot.scene import Text
 from memwall.plot.svg import style as svg_style
 from memwall.plot.svg import svg
 from memwall.render.step_record import all_notes
 from memwall.reports.step import StepReport, step
-from memwall.units import significant
 
 WIDE, NARROW = (900.0, 520.0), (380.0, 420.0)
 """Pixels of the roofline on a screen, and on a phone."""
@@ -39,50 +46,68 @@ class Question(NamedTuple):
     batch: int
     context: int
     phase: str | None
-    words: Mapping[str, str | None]
-    """dtype, weight_dtype and kv_dtype."""
+    typed: str
+    """The model as the user names it."""
+
+
+class Asked(NamedTuple):
+    """A GPU of the page."""
+
+    device: Device
+    typed: str
+    """As the user names it."""
+    words: Mapping[str, Any]
+    """Formats, layout, library and calibration, as `memwall.step` takes them."""
+    flags: str
+    """The same as a command line has them."""
 
 
 class OnGpu(NamedTuple):
     """One GPU's part of the page."""
 
-    device: Device
+    asked: Asked
     forms: Mapping[str, Forms]
     reports: Mapping[str, StepReport]
     """Of each phase, at the point that was asked."""
 
+    @property
+    def device(self) -> Device:
+        """The GPU."""
+        return self.asked.device
 
-def page(question: Question, devices: Sequence[Device]) -> tuple[str, list[Refusal]]:
+
+def page(question: Question, gpus: Sequence[Asked]) -> tuple[str, list[Refusal]]:
     """The page of a model on some GPUs, and those that have no answer.
 
     Raises:
-        UsageError: a shape that cannot be.
+        UsageError: a shape or a layout that cannot be.
         NotAvailable: no GPU has an answer.
     """
     parts: list[OnGpu] = []
     refusals: list[Refusal] = []
-    for device in devices:
+    tape = Tape()
+    for asked in gpus:
         try:
-            parts.append(_on_gpu(question, device))
+            parts.append(_on_gpu(question, asked, tape))
         except NotAvailable as error:
-            refusals.append(Refusal(device.name, error))
+            refusals.append(Refusal(asked.device.name, error))
     if not parts:
         raise refusals[0].error
-    return _document(question, parts, refusals), refusals
+    return _document(question, parts, refusals, tape), refusals
 
 
-def _on_gpu(question: Question, device: Device) -> OnGpu:
-    model, words = question.model, question.words
+def _on_gpu(question: Question, asked: Asked, tape: Tape) -> OnGpu:
+    model, words, device = question.model, asked.words, asked.device
     forms: dict[str, Forms] = {}
     reports: dict[str, StepReport] = {}
     for phase in PHASES:
         if phase == "decode" and not model.decodes:
             continue
-        asked: dict[str, Any] = {**words, "context" if phase == "decode" else "seq": question.context}
-        asked |= {"phase": phase, "batch": question.batch, "bound_only": True}
-        reports[phase] = step(model, gpu=device, **asked)
-        forms[phase] = forms_of(device, model, phase, words, _most(question))
-    return OnGpu(device, forms, reports)
+        length = "context" if phase == "decode" else "seq"
+        point: dict[str, Any] = {"phase": phase, "batch": question.batch, length: question.context}
+        reports[phase] = step(model, gpu=device, **words, **point)
+        forms[phase] = forms_of(device, model, phase, words, _most(question), tape)
+    return OnGpu(asked, forms, reports)
 
 
 def _most(question: Question) -> tuple[int, int]:
@@ -90,10 +115,11 @@ def _most(question: Question) -> tuple[int, int]:
     return max(MOST_BATCH, question.batch), longest
 
 
-def _document(question: Question, parts: Sequence[OnGpu], refusals: Sequence[Refusal]) -> str:
+def _document(question: Question, parts: Sequence[OnGpu], refusals: Sequence[Refusal], tape: Tape) -> str:
     return _resource("page.html").format(
         title=escape(f"{question.model.title}: what a pass must cost"),
-        css=_resource("page.css") + svg_style(),
+        css=_resource("page.css") + svg_style().replace("@media ", "@media screen and "),  # paper is light
+        body=_kind(parts[0]),
         gpus=_picks("gpu", [(part.device.name, part.device.name) for part in parts]),
         phases=_picks("phase", [(phase, phase) for phase in parts[0].forms]),
         slides="".join(starmap(_slide, zip(("batch", "context"), _most(question), strict=True))),
@@ -102,18 +128,25 @@ def _document(question: Question, parts: Sequence[OnGpu], refusals: Sequence[Ref
         heads="".join(_HEAD.format(sort=sort, text=text, kind=kind) for sort, text, kind in _COLUMNS),
         notes="".join(map(_notes, parts)),
         version=memwall.__version__,
-        data=_data(question, parts),
-        js=_resource("page.js"),
+        data=_data(question, parts, tape),
+        js=_resource("forms.js") + _resource("page.js"),
     )
 
 
-def _data(question: Question, parts: Sequence[OnGpu]) -> str:
+def _kind(part: OnGpu) -> str:
+    """Which parts the page has, as classes of its body."""
+    first = next(iter(part.reports.values()))
+    layout = first.spread.layout
+    kinds = {"several": layout.gpus > 1, "staged": layout.pp > 1, "estimated": first.estimate is not None}
+    return " ".join(name for name, has in kinds.items() if has)
+
+
+def _data(question: Question, parts: Sequence[OnGpu], tape: Tape) -> str:
     """What the script computes from: the question, and each GPU's forms."""
     phases = list(parts[0].forms)
-    flags = "".join(f" --{name.replace('_', '-')} {value}" for name, value in question.words.items() if value)
+    layout = parts[0].reports[phases[0]].spread.layout
     report = {
-        "model": question.model.name,
-        "flags": flags,
+        "model": shlex.quote(question.typed),
         "asked": {
             "gpu": parts[0].device.name,
             "phase": question.phase if question.phase in phases else phases[0],
@@ -123,61 +156,64 @@ def _data(question: Question, parts: Sequence[OnGpu]) -> str:
         "most": _most(question),
         "phases": phases,
         "regimes": REGIMES,
-        "gpus": [{"name": part.device.name, "title": part.device.title} for part in parts],
+        "count": layout.gpus,
+        "layout": layout.text,
+        "gpus": [
+            {
+                "name": part.device.name,
+                "title": part.device.title,
+                "typed": shlex.quote(part.asked.typed),
+                "flags": part.asked.flags,
+            }
+            for part in parts
+        ],
     }
-    forms = ",\n".join(f"{json.dumps(part.device.name)}:{{{_forms(part.forms)}}}" for part in parts)
-    text = f"const REPORT={json.dumps(report)};\nconst FORMS={{{forms}}};"
-    return text.replace("</", "<\\/")
-
-
-def _forms(forms: Mapping[str, Forms]) -> str:
-    return ",\n".join(
-        f"{phase}:{{weight_bytes:{each.weight_bytes},capacity_bytes:{json.dumps(each.capacity_bytes)},"
-        f"regions:{script_of(each)}}}"
-        for phase, each in forms.items()
-    )
+    forms = script_of(tape, {part.device.name: part.forms for part in parts})
+    return f"const REPORT={json.dumps(report)};\n{forms}".replace("</", "<\\/")
 
 
 def _roof(part: OnGpu) -> str:
-    """The roofs of a GPU at two widths; the script adds the kernels."""
-    figure = roofline.figure([part.device], [], least=LEAST_INTENSITY)._replace(subtitle="", notes=())
-    drawn = []
-    for (width, height), name in ((WIDE, "wide"), (NARROW, "narrow")):
-        scene, frame = framed(figure, width, height)
-        area = frame.area._asdict() | {
-            "x": [figure.x.low, figure.x.high],
-            "y": [figure.y.low, figure.y.high],
-        }
-        data = escape(json.dumps(area))
-        drawn.append(
-            f'<figure class={name} style="margin:0" data-gpu="{part.device.name}" data-frame="{data}">'
-            f"{svg(scene, standalone=False)}</figure>"
-        )
-    return "".join(drawn)
+    """The roofs of a GPU at two widths, on a phone those that the pass meets; the script adds the kernels."""
+    report = next(iter(part.reports.values()))
+    met = list(dict.fromkeys(dtype for line in report.lines for dtype in line.bound.work.matrix_flops))
+    return _figure(part, WIDE, "wide", []) + _figure(part, NARROW, "narrow", met)
+
+
+def _figure(part: OnGpu, size: tuple[float, float], name: str, dtypes: Sequence[str]) -> str:
+    """One drawing, with where data and texts stand in it."""
+    figure = roofline.figure([part.device], [], (), dtypes, LEAST_INTENSITY)
+    scene, frame = framed(figure._replace(subtitle="", notes=()), *size)
+    taken = [area for mark in scene.marks if isinstance(mark, Text) for area in text_areas(mark)]
+    taken += [_flat(frame, curve) for curve in figure.curves if curve.points[0][1] == curve.points[-1][1]]
+    area = frame.area._asdict() | {
+        "x": [figure.x.low, figure.x.high],
+        "y": [figure.y.low, figure.y.high],
+        "taken": [[round(edge, 1) for edge in each] for each in taken if each.inside(frame.area)],
+    }
+    data, gpu = escape(json.dumps(area)), escape(part.device.name)
+    notes = "".join(f"<p class=faint>{escape(note)}</p>" for note in figure.notes)
+    return (
+        f'<figure class={name} style="margin:0" data-gpu="{gpu}" data-frame="{data}">'
+        f"{svg(scene, standalone=False)}{notes}</figure>"
+    )
+
+
+def _flat(frame: Frame, roof: Curve) -> Area:
+    """What a roof takes."""
+    (left, y), (right, _) = map(frame.at, (roof.points[0], roof.points[-1]))
+    return Area(left, y - 1, right, y + 1)
 
 
 def _notes(part: OnGpu) -> str:
-    """What the numbers rest on: remarks, constants with their sources."""
+    """What the numbers rest on: remarks, and constants with their sources."""
     notes = dict.fromkeys(note for report in part.reports.values() for note in all_notes(report))
-    leaves = {
-        leaf.key: leaf for report in part.reports.values() for bound in report.bounds for leaf in bound.leaves
-    }
-    rows = "".join(
-        f"<tr><td>{escape(leaf.key)}<td>{significant(leaf.value, 6)}<td>{leaf.kind}<td>{escape(leaf.source)}"
-        for leaf in leaves.values()
-    )
     listed = "".join(f"<li>{escape(note)}" for note in notes)
-    return (
-        f'<section data-of="{part.device.name}"><ul>{listed}</ul><div class=wide-table><table class=sources>'
-        f"<caption class=faint>Constants of {escape(part.device.title)}, in SI units</caption>"
-        "<thead><tr><th>constant<th>value<th>known by<th>source</thead>"
-        f"<tbody>{rows}</tbody></table></div></section>"
-    )
+    return f'<section data-of="{escape(part.device.name)}"><ul>{listed}</ul>{sources(part.reports)}</section>'
 
 
 def _picks(name: str, choices: Iterable[tuple[str, str]]) -> str:
     return "".join(
-        f'<label class=pick><input type=radio name={name} value="{value}">{escape(text)}</label>'
+        f'<label class=pick><input type=radio name={name} value="{escape(value)}">{escape(text)}</label>'
         for value, text in choices
     )
 
@@ -198,13 +234,16 @@ def _resource(name: str) -> str:
 
 _COLUMNS = (
     ("name", "kernel", "word"),
-    ("kind", "kind", "word"),
-    ("repeats", "times", ""),
-    ("flops", "FLOPs", ""),
-    ("bytes", "traffic", ""),
-    ("intensity", "FLOP/B", ""),
-    ("limit", "limited by", "word"),
-    ("each", "bound, each", ""),
     ("time", "bound, all", ""),
+    ("estimate", "estimate, all", "estimated"),
+    ("share", "share", ""),
+    ("each", "bound, each", ""),
+    ("repeats", "times", ""),
+    ("limit", "limited by", "word"),
+    ("bytes", "traffic, all", ""),
+    ("flops", "FLOPs, all", ""),
+    ("intensity", "FLOP/B", ""),
+    ("kind", "kind", "word"),
 )
+"""In the order in which page.js fills them."""
 _HEAD = '<th class="{kind}" scope=col data-sort={sort} aria-sort=none><button type=button>{text}</button>'

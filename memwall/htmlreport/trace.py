@@ -1,14 +1,15 @@
 """Formulas as closed forms: what Python computes, written down while it computes it.
 
-A `Traced` number carries the expression that made it, and its values at sample points. Formulas that were
-written for counts run on it as they are; where they compare it, the samples say which branch to take, and
-where they say both, the points are divided by that condition and each region gets a form of its own. So the
-forms in a page are the formulas of the command line, not a second version of them.
+A `Traced` number carries the expression that made it, which has values at sample points. Formulas that were
+written for counts run on it as they are. What memwall.maths chooses between is written down as a choice;
+where a formula itself branches, the samples say which way, and where they say both, the points are divided by
+that condition and each region gets a form of its own. So the forms in a page are the formulas of the command
+line, not a second version of them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -34,8 +35,41 @@ class Tape:
 
     def __init__(self) -> None:
         self.nodes: list[tuple[Any, ...]] = []
-        """("input", name), ("number", value), or an operation and the numbers of its operands."""
+        """An operation and the numbers of its operands, or one of
+
+        ("input", name)             a slider
+        ("number", value)           a constant; a word, too, where a name is chosen
+        ("candidate", place)        the number at that place of a candidate, inside of "least"
+        ("least", form, candidates) the least value of a form over them
+        """
         self._known: dict[tuple[Any, ...], int] = {}
+        self._values: dict[int, Any] = {}
+
+    def sample(self, samples: Mapping[str, Array]) -> dict[str, Traced]:
+        """The inputs, with the points at which conditions are looked at from now on."""
+        inputs = {name: Traced(self, self.node("input", name)) for name in samples}
+        self._values = {each.node: samples[name] for name, each in inputs.items()}
+        return inputs
+
+    def values(self, node: int) -> Any:
+        """An expression at the points; only what a condition rests on is ever worked out."""
+        waiting = [node]
+        while waiting:
+            last = waiting[-1]
+            missing = [each for each in operands(self.nodes[last]) if each not in self._values]
+            waiting += missing
+            if not missing:
+                waiting.pop()
+                self._values[last] = self._computed(last)
+        return self._values[node]
+
+    def _computed(self, node: int) -> Any:
+        kind, *parts = self.nodes[node]
+        if kind in ("input", "number"):
+            return self._values.get(node, parts[0])
+        if kind not in _OPERATIONS:
+            raise TypeError(f"no condition may rest on a {kind}")
+        return _OPERATIONS[kind](*(self._values[part] for part in parts))
 
     def node(self, *parts: Any) -> int:
         """The number of an expression."""
@@ -63,25 +97,39 @@ _OPERATIONS: Mapping[str, Callable[..., Any]] = {
     ">=": np.greater_equal,
     "==": np.equal,
     "!=": np.not_equal,
+    "|": np.logical_or,
     "abs": np.abs,
     "round": np.round,
+    "ceil": np.ceil,
+    "min": np.minimum,
+    "max": np.maximum,
+    "where": np.where,
+    "log2": np.log2,
 }
 
 
 class Traced:
     """A number that remembers how it was made."""
 
-    __slots__ = ("node", "tape", "values")
+    __slots__ = ("node", "tape")
     __array_ufunc__ = None
 
-    def __init__(self, tape: Tape, node: int, values: Array) -> None:
+    def __init__(self, tape: Tape, node: int) -> None:
         self.tape = tape
         self.node = node
-        self.values = values
+
+    def noted(self, operation: str, *operands: Any) -> Traced:
+        """What an operation makes of numbers of which some are traced; memwall.maths asks for it."""
+        return Traced(self.tape, self.tape.node(operation, *map(self.tape.of, operands)))
+
+    def noted_least(self, formula: Callable[..., Any], candidates: Sequence[tuple[float, ...]]) -> Traced:
+        """The least value of a formula over its candidates' arguments, written down once for all of them."""
+        places = range(len(candidates[0]))
+        form = formula(*(Traced(self.tape, self.tape.node("candidate", place)) for place in places))
+        return Traced(self.tape, self.tape.node("least", self.tape.of(form), tuple(candidates)))
 
     def _made(self, operation: str, left: Any, right: Any) -> Traced:
-        node = self.tape.node(operation, self.tape.of(left), self.tape.of(right))
-        return Traced(self.tape, node, _OPERATIONS[operation](_values(left), _values(right)))
+        return self.noted(operation, left, right)
 
     def __add__(self, other: Any) -> Any:
         return self if _is(other, 0) else self._made("+", self, other)
@@ -110,6 +158,9 @@ class Traced:
     def __floordiv__(self, other: Any) -> Any:
         return self if _is(other, 1) else self._made("//", self, other)
 
+    def __rfloordiv__(self, other: Any) -> Any:
+        return self._made("//", other, self)
+
     def __mod__(self, other: Any) -> Any:
         return self._made("%", self, other)
 
@@ -126,10 +177,19 @@ class Traced:
         return self._made("-", 0, self)
 
     def __abs__(self) -> Any:
-        return Traced(self.tape, self.tape.node("abs", self.node), np.abs(self.values))
+        return self.noted("abs", self)
 
     def __round__(self, digits: int | None = None) -> Any:
-        return Traced(self.tape, self.tape.node("round", self.node), np.round(self.values))
+        return self.noted("round", self)
+
+    def __ceil__(self) -> Any:
+        return self.noted("ceil", self)
+
+    def __or__(self, other: Any) -> Any:
+        return self._made("|", self, other)
+
+    def __ror__(self, other: Any) -> Any:
+        return self._made("|", other, self)
 
     def __lt__(self, other: Any) -> Any:
         return self._made("<", self, other)
@@ -157,7 +217,7 @@ class Traced:
         return hash(self.node)
 
     def __bool__(self) -> bool:
-        holds = np.asarray(self.values) != 0
+        holds = np.asarray(self.tape.values(self.node)) != 0
         if holds.all():
             return True
         if not holds.any():
@@ -165,11 +225,7 @@ class Traced:
         raise Divided(self.node, holds)
 
     def __str__(self) -> str:
-        return f"{np.ravel(self.values)[0]:g}"
-
-
-def _values(value: Any) -> Any:
-    return value.values if isinstance(value, Traced) else value
+        return f"{np.ravel(self.tape.values(self.node))[0]:g}"
 
 
 def _is(value: Any, number: int) -> bool:
@@ -198,9 +254,9 @@ def regions(
         function: made of formulas on counts.
         guards: the conditions of the region so far.
     """
-    inputs = {name: Traced(tape, tape.node("input", name), values) for name, values in samples.items()}
     try:
-        return [Region(guards, function(inputs))]
+        with np.errstate(all="ignore"):  # of the ways between which a choice stands, some cannot be
+            return [Region(guards, function(tape.sample(samples)))]
     except (UsageError, NotAvailable) as error:
         return [Region(guards, None, error)]
     except Divided as divided:
@@ -212,55 +268,21 @@ def regions(
     return found
 
 
+def operands(node: tuple[Any, ...]) -> tuple[int, ...]:
+    """The nodes that a node rests on."""
+    kind, *parts = node
+    if kind in ("input", "number", "candidate"):
+        return ()
+    return (parts[0],) if kind == "least" else tuple(parts)
+
+
 def needed(tape: Tape, roots: set[int]) -> list[int]:
     """The nodes that some nodes rest on, in the order of the tape."""
     wanted: set[int] = set()
     waiting = list(roots)
     while waiting:
         node = waiting.pop()
-        if node in wanted:
-            continue
-        wanted.add(node)
-        kind, *parts = tape.nodes[node]
-        if kind not in ("input", "number"):
-            waiting += parts
+        if node not in wanted:
+            wanted.add(node)
+            waiting += operands(tape.nodes[node])
     return sorted(wanted)
-
-
-def script(tape: Tape, node: int) -> str:
-    """One node as JavaScript, its operands by their names."""
-    kind, *parts = tape.nodes[node]
-    if kind == "input":
-        return str(parts[0])
-    if kind == "number":
-        return _number(parts[0])
-    operands = [name(tape, part) for part in parts]
-    if kind in _CALLS:
-        return _CALLS[kind].format(*operands)
-    return f"{operands[0]}{kind}{operands[1]}"
-
-
-_CALLS = {
-    "//": "Math.floor({}/{})",
-    "%": "({}%{}+{1})%{1}",
-    "**": "Math.pow({},{})",
-    "abs": "Math.abs({})",
-    "round": "Math.round({})",
-    "==": "{}==={}",
-    "!=": "{}!=={}",
-    "-": "{}-({})",
-}
-_CALLS["%"] = "({0}%{1}+{1})%{1}"
-
-
-def name(tape: Tape, node: int) -> str:
-    """How other expressions call a node: inputs and numbers by themselves."""
-    kind, *parts = tape.nodes[node]
-    if kind == "input":
-        return str(parts[0])
-    return _number(parts[0]) if kind == "number" else f"t{node}"
-
-
-def _number(value: Any) -> str:
-    text = repr(float(value)) if isinstance(value, float | np.floating) else str(int(value))
-    return f"({text})" if text.startswith("-") else text

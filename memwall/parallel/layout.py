@@ -20,7 +20,7 @@ from typing import NamedTuple
 from memwall import nodes
 from memwall.errors import UsageError
 from memwall.hardware import Device
-from memwall.maths import ceil_div, minimum
+from memwall.maths import Count, ceil_div, minimum
 from memwall.models.attentions import GroupedAttention
 from memwall.models.mlps import Experts
 from memwall.models.model import Layers, Model
@@ -66,14 +66,13 @@ class Layout(NamedTuple):
         words = [f"{name} {degree}" for name, degree in named.items() if degree > 1]
         return ", ".join([*words, *(["sequence parallel"] if self.sequence_parallel else [])]) or "one GPU"
 
-    def microbatches(self, batch: int) -> int:
+    def microbatches(self, batch: Count) -> Count:
         """Parts of a replica's batch that follow each other through the stages: one a stage, if so many."""
-        return minimum(self.pp, ceil_div(batch, self.dp))  # type: ignore[no-any-return]
+        return minimum(self.pp, ceil_div(batch, self.dp))
 
-    def local_batch(self, batch: int) -> int:
+    def local_batch(self, batch: Count) -> Count:
         """Sequences that a GPU has in a pass: of the replica with most, the largest microbatch."""
-        each: int = ceil_div(ceil_div(batch, self.dp), self.microbatches(batch))
-        return each
+        return ceil_div(ceil_div(batch, self.dp), self.microbatches(batch))
 
     def uneven(self, batch: int) -> list[str]:
         """A remark on replicas that have different numbers of sequences; none if all have as many."""

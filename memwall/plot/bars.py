@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from memwall.plot.figure import Axis, Bar, Bars, Curve
-from memwall.plot.margins import BODY, SMALL, below, head, legend
+from memwall.plot.margins import BODY, SMALL, below, head, legend, wrapped
 from memwall.plot.metrics import width_of
 from memwall.plot.scene import FAINT, GRID, INK, Box, Line, Mark, Scene, Text
 
@@ -17,8 +17,11 @@ def layout_bars(picture: Bars, width: float) -> Scene:
     curves = [Curve((), color, name) for name, color in parts.items()]
     names, top = legend(curves, (), top, width)
     marks: list[Mark] = [*title, *names]
-    left, right, each = 16.0, width - 24, 84.0
-    bottom = top + 14 + each * len(picture.bars)
+    left, right = 16.0, width - 24
+    tops = [top + 14]
+    for bar in picture.bars:
+        tops.append(tops[-1] + EACH + (len(_values(bar, width)) - 1) * SMALL * 1.3)
+    bottom = tops[-1]
     for value, text in picture.x.ticks:
         x = left + picture.x.share(value) * (right - left)
         marks.append(Line(((x, top + 14), (x, bottom)), GRID))
@@ -32,8 +35,8 @@ def layout_bars(picture: Bars, width: float) -> Scene:
                 "middle",
             )
         )
-    for number, bar in enumerate(picture.bars):
-        marks += _bar(bar, picture.x, left, right, top + 14 + each * number)
+    for bar, start in zip(picture.bars, tops, strict=False):
+        marks += _bar(bar, picture.x, left, right, start)
     notes, bottom = below((), picture.notes, bottom + 34, width)
     description = "; ".join(
         f"{bar.name}: {', '.join(f'{part.name} {part.text}' for part in bar.parts)} of {bar.limit_text}"
@@ -55,10 +58,22 @@ def _bar(bar: Bar, axis: Axis, left: float, right: float, top: float) -> Iterato
         yield Box((x0, y), max(x1 - x0, 0.0), tall, part.color, f"{part.name}: {part.text}")
         start += part.value
     yield Line(((limit, y - 5), (limit, y + tall + 5)), INK, 2.0)
-    values = ", ".join(f"{part.name} {part.text}" for part in bar.parts)
-    yield Text((left, y + tall + SMALL * 1.3), values, SMALL, FAINT, halo=True)
+    for number, line in enumerate(_values(bar, right + 24), 1):
+        yield Text((left, y + tall + number * SMALL * 1.3), line, SMALL, FAINT, halo=True)
     over = start > bar.limit
     text = f"{bar.limit_text}{': does not fit' if over else ''}"
-    half = width_of(text, SMALL)
-    anchor, x = ("end", limit) if limit + half > right + 20 else ("start", limit)
-    yield Text((x, y - 8), text, SMALL, INK if not over else 1, anchor, bold=over, halo=True)
+    first = left + width_of(bar.name, BODY) * BOLD + 12  # after the name
+    last = right + 20 - width_of(text, SMALL) * (BOLD if over else 1)
+    x = max(first, limit if limit <= last else limit - width_of(text, SMALL))
+    yield Text((min(x, max(first, last)), y - 8), text, SMALL, INK if not over else 1, bold=over, halo=True)
+
+
+def _values(bar: Bar, width: float) -> list[str]:
+    """The parts in words, in as many lines as they need."""
+    return wrapped(", ".join(f"{part.name} {part.text}" for part in bar.parts), SMALL, width - 32) or [""]
+
+
+EACH = 84.0
+"""Pixels of a bar with its name and one line of values."""
+BOLD = 1.08
+"""How much wider bold letters are."""

@@ -32,13 +32,17 @@ def figure(reports: Mapping[int, Sequence[StepReport]], batches: Sequence[int]) 
             name = "" if fitting > 1 else f"context {context}"
             curves.append(Curve(beyond, color, name, strong=False, dashed=True))
     dashed = any(curve.dashed for curve in curves)
+    layout = first.spread.layout
+    several = layout.gpus > 1
+    where = f"{layout.gpus} x {first.device.title}, {layout.text}" if several else first.device.title
+    room = "each GPU" if several else "one GPU"
     return Figure(
-        f"Decode: {first.model.title} on {first.device.title}",
+        f"Decode: {first.model.title} on {where}",
         "Least time of one step: weights once, and every sequence's cache",
         x,
         y,
         tuple(curves),
-        notes=("Dashed: weights and cache are more than the memory of one GPU",) if dashed else (),
+        notes=(f"Dashed: weights and cache are more than the memory of {room}",) if dashed else (),
     )
 
 

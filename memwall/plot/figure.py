@@ -6,6 +6,8 @@ import math
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+from memwall.plot.steady import log_share
+
 Point = tuple[float, float]
 
 
@@ -22,7 +24,7 @@ class Axis(NamedTuple):
         """How far along the axis a value stands, 0 to 1 within it."""
         if not self.log:
             return (value - self.low) / (self.high - self.low)
-        return math.log(value / self.low) / math.log(self.high / self.low)
+        return log_share(value, self.low, self.high)
 
 
 class Curve(NamedTuple):
@@ -34,6 +36,8 @@ class Curve(NamedTuple):
     """In the legend; none if empty."""
     label: str = ""
     """Beside the curve."""
+    brief: str = ""
+    """The same where there is little room, or where its colour says whose it is."""
     strong: bool = True
     dashed: bool = False
 
@@ -78,6 +82,8 @@ class Figure(NamedTuple):
     links: tuple[Link, ...] = ()
     notes: tuple[str, ...] = ()
     clouds: tuple[Cloud, ...] = ()
+    label_notes: tuple[str, ...] = ()
+    """On labels, which a terminal has in its key."""
 
 
 class Part(NamedTuple):

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from memwall.plot.figure import Point
 from memwall.plot.metrics import width_of
+from memwall.plot.steady import direction, length
 
 
 class Area(NamedTuple):
@@ -53,6 +54,8 @@ class Placed(NamedTuple):
     area: Area
     baseline: Point
     distance: float
+    lost: bool = False
+    """Far, and the line to it cannot be followed."""
 
     @property
     def far(self) -> bool:
@@ -64,9 +67,11 @@ _GAP = 3
 """Pixels between two texts side by side."""
 _DISTANCES = (9, 14, 22, 32, 44, 58, 74, 92, 112, 136, 164, 196)
 _DIRECTIONS = tuple(
-    math.radians(angle) for angle in (-35, 35, -145, 145, -90, 90, 0, 180, -60, 60, -120, 120)
+    direction(degrees) for degrees in (-35, 35, -145, 145, -90, 90, 0, 180, -60, 60, -120, 120)
 )
 _FAR = 20
+_LOST = 1 << 10
+"""What a line to a label that cannot be followed counts, in points of lines that the label covers."""
 
 
 def around(at: Point, radius: float) -> Area:
@@ -83,8 +88,9 @@ def place(
 ) -> list[Placed | None]:
     """A place for each label; None where there is no room that is free.
 
-    Labels are placed in order, each at the nearest place of eight directions and eight distances that is
-    free of labels and dots; of those within one distance the one on the fewest lines.
+    Labels are placed in order, each at the nearest place that is free of labels and dots, beside its dot if
+    there is one, of those on the fewest lines; further away a line leads to it, which has to be readable too
+    as long as there is such a place.
 
     Args:
         wishes: the labels.
@@ -94,48 +100,80 @@ def place(
         taken: where other text stands.
     """
     placed: list[Placed | None] = []
-    occupied = [*dots, *taken]
-    on_lines = [around(point, 1.0) for line in lines for point in _dense(line)]
+    ground = Ground(frame, list(dots), list(taken), [], [area for line in lines for area in along(line)])
     for wish in wishes:
-        found = _best(wish, frame, occupied, on_lines)
+        found = _best(wish, ground)
         placed.append(found)
         if found:
-            occupied.append(found.area)
+            ground.texts.append(found.area)
+            ground.leaders.extend(_leader(wish.at, found))
     return placed
 
 
-def _best(wish: Wish, frame: Area, occupied: Sequence[Area], on_lines: Sequence[Area]) -> Placed | None:
-    fallback: tuple[int, Placed] | None = None
+class Ground(NamedTuple):
+    """What is in a picture before the next label."""
+
+    frame: Area
+    dots: list[Area]
+    texts: list[Area]
+    leaders: list[Area]
+    """Lines from dots to labels far from them."""
+    lines: list[Area]
+
+
+def _best(wish: Wish, ground: Ground) -> Placed | None:
+    occupied = [*ground.texts, *ground.dots, *ground.leaders]
+    fallback: tuple[int, Placed] | None = None  # with its faults
     for distance in _DISTANCES[: 3 if wish.minor else None]:
-        for direction in _DIRECTIONS:
-            area = _area(wish, distance, direction)
-            if not area.inside(frame) or any(area.meets(other) for other in occupied):
+        for way in _DIRECTIONS:
+            area = _area(wish, distance, way)
+            if not area.inside(ground.frame) or any(area.meets(other) for other in occupied):
                 continue
-            crossed = sum(area.meets(point) for point in on_lines)
+            faults = sum(area.meets(point) for point in ground.lines)
             found = Placed(area, (area.left, area.bottom - wish.height * 0.22), distance)
-            if not crossed:
+            if found.far and not _readable(_leader(wish.at, found), ground):
+                faults, found = faults + _LOST, found._replace(lost=True)
+            if not faults:
                 return found
-            if fallback is None or crossed < fallback[0]:
-                fallback = (crossed, found)
-        if fallback and distance >= _DISTANCES[2]:
+            if fallback is None or faults < fallback[0]:
+                fallback = (faults, found)
+        if fallback and fallback[0] < _LOST and distance >= _DISTANCES[1]:
             break
     return fallback[1] if fallback else None
 
 
-def _area(wish: Wish, distance: float, direction: float) -> Area:
+def _area(wish: Wish, distance: float, way: Point) -> Area:
     """The label's rectangle, its nearest edge or corner in that direction."""
     width, height = width_of(wish.text, wish.height), wish.height * 1.15
-    dx, dy = math.cos(direction), math.sin(direction)
+    dx, dy = way
     x, y = wish.at[0] + distance * dx, wish.at[1] + distance * dy
     left = x - width * (1 - dx) / 2 if abs(dx) < 0.5 else (x if dx > 0 else x - width)
     top = y - height * (1 - dy) / 2
     return Area(left, top, left + width, top + height)
 
 
-def _dense(line: tuple[Point, ...]) -> list[Point]:
-    """Points along a line, a few pixels apart."""
+def nearest(area: Area, point: Point) -> Point:
+    """The point of an area that is closest to another."""
+    return min(max(point[0], area.left), area.right), min(max(point[1], area.top), area.bottom)
+
+
+def _leader(at: Point, placed: Placed) -> list[Area]:
+    """What the line from a dot to its label takes; nothing where there is none."""
+    return along((at, nearest(placed.area, at))) if placed.far else []
+
+
+def _readable(leader: Sequence[Area], ground: Ground) -> bool:
+    """Whether the line to a label crosses no text and no other such line, and does not run along a curve."""
+    if any(point.meets(other) for point in leader for other in (*ground.texts, *ground.leaders)):
+        return False
+    hidden = sum(any(point.meets(other) for other in ground.lines) for point in leader)
+    return 2 * hidden < len(leader)
+
+
+def along(line: tuple[Point, ...]) -> list[Area]:
+    """What a line takes: small squares, a few pixels apart."""
     dense = []
     for (x0, y0), (x1, y1) in pairwise(line):
-        steps = max(1, math.ceil(math.hypot(x1 - x0, y1 - y0) / 4))
+        steps = max(1, math.ceil(length(x1 - x0, y1 - y0) / 4))
         dense += [(x0 + (x1 - x0) * i / steps, y0 + (y1 - y0) * i / steps) for i in range(steps + 1)]
-    return dense
+    return [around(point, 1.0) for point in dense]

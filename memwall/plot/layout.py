@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from memwall.plot.bars import layout_bars
+from memwall.plot.curves import curve_labels, text_areas
 from memwall.plot.figure import Axis, Bars, Cloud, Curve, Dot, Figure, Picture, Point
-from memwall.plot.labels import Area, Placed, Wish, around, place
+from memwall.plot.labels import Area, Placed, Wish, around, nearest, place
 from memwall.plot.margins import BODY, RADIUS, SMALL, below, head, legend
 from memwall.plot.metrics import width_of
 from memwall.plot.scene import FAINT, GRID, INK, Line, Mark, Scene, Shape, Text
 
 WIDTH, HEIGHT = 820.0, 560.0
-RING, CORNER, POINT = 5.0, 4.5, 1.4
+RING, CORNER, POINT, FEW_POINT = 5.0, 4.5, 1.4, 3.5
+MANY_POINTS = 500
+"""Points of clouds that are drawn small."""
 DIRECT_LABELS = 8
 """Dots that have their names beside them; more have numbers, and a key."""
+ON_EACH_OTHER = 4.0
+"""Pixels between dots that one cannot tell apart."""
+_NOWHERE = 2000.0
+"""Pixels that a label without a place counts."""
 NEAR = 50.0
 """Pixels within which a name still belongs to its dot at a glance."""
 
@@ -67,11 +73,13 @@ def framed(figure: Figure, width: float = WIDTH, height: float = HEIGHT) -> tupl
     ]
     marks += _clouds(figure.clouds, frame)
     at = [around(frame.at(dot.at), RADIUS + BODY) for dot in figure.dots]
-    beside = list(_curve_labels(figure.curves, lines, frame.area, at))
+    points = [point for cloud in figure.clouds for point in cloud.points]
+    at += [around(frame.at(point), FEW_POINT) for point in points[:: 1 + len(points) // MANY_POINTS]]
+    beside = curve_labels(figure.curves, lines, frame.area, at)
     marks += [Line((frame.at(link.start), frame.at(link.end)), FAINT, 1.2, "2 3") for link in figure.links]
-    dots, key = _dots(figure.dots, frame, lines, [text_area(text) for text in beside])
+    dots, key = _dots(figure.dots, frame, lines, [area for text in beside for area in text_areas(text)])
     marks += [*beside, *dots]
-    notes, bottom = below(key, figure.notes, height, width)
+    notes, bottom = below(key, (*figure.notes, *figure.label_notes), height, width)
     return Scene(width, bottom, figure.title, _description(figure), (*marks, *notes)), frame
 
 
@@ -94,65 +102,6 @@ def _axes(frame: Frame, width: float) -> Iterator[Mark]:
     yield Text((16, (top + bottom) / 2), frame.y.title, BODY, INK, "middle", angle=-90)
 
 
-def _curve_labels(
-    curves: Sequence[Curve], lines: Sequence[tuple[Point, ...]], area: Area, dots: Sequence[Area]
-) -> Iterator[Text]:
-    """A slope's label along it where there are no dots, a roof's above its right end."""
-    ends: list[Area] = []
-    for curve, points in zip(curves, lines, strict=True):
-        if not curve.label:
-            continue
-        (x0, y0), (x1, y1) = points[0], points[1]
-        if abs(y1 - y0) < 1:
-            text = _over(x0, area.right - 4, y1, curve, [*dots, *ends])
-            ends.append(text_area(text))
-            yield text
-            continue
-        yield _along((x0, y0), (x1, y1), curve, dots)
-
-
-def _over(left: float, right: float, y: float, curve: Curve, taken: Sequence[Area]) -> Text:
-    """A roof's label, above it or else below, as far right as nothing is in its way."""
-    width = width_of(curve.label, SMALL)
-    ends = [right - step * 12 for step in range(int(max(right - left - width, 0) / 12) + 1)]
-    places = [
-        Text((end, baseline), curve.label, SMALL, curve.color, "end", halo=True)
-        for baseline in (y - 8, y + SMALL * 1.2)
-        for end in ends
-    ]
-    return min(places, key=lambda text: sum(text_area(text).meets(each) for each in taken))
-
-
-def _along(start: Point, end: Point, curve: Curve, dots: Sequence[Area]) -> Text:
-    """A label above a slope, where the fewest dots are; of equal places the lowest."""
-    (x0, y0), (x1, y1) = start, end
-    half = width_of(curve.label, SMALL) / 2 / math.hypot(x1 - x0, y1 - y0)
-    angle = math.degrees(math.atan2(y1 - y0, x1 - x0))
-    up = math.radians(angle - 90)
-
-    def text_at(along: float) -> Text:
-        x, y = x0 + (x1 - x0) * along, y0 + (y1 - y0) * along
-        at = (x + 9 * math.cos(up), y + 9 * math.sin(up))
-        return Text(at, curve.label, SMALL, curve.color, "middle", angle=angle, halo=True)
-
-    if half >= 0.45:
-        return text_at(0.5)
-    places = [text_at(half + 0.04 + (0.92 - 2 * half) * step / 12) for step in range(13)]
-    return min(places, key=lambda text: sum(text_area(text).meets(dot) for dot in dots))
-
-
-def text_area(text: Text) -> Area:
-    """The rectangle that a text takes, turned ones generously."""
-    width = width_of(text.text, text.height)
-    x, y = text.at
-    if text.angle:
-        turn = math.radians(text.angle)
-        dx, dy = width / 2 * abs(math.cos(turn)), width / 2 * abs(math.sin(turn))
-        return Area(x - dx, y - dy - text.height, x + dx, y + dy)
-    left = x - {"start": 0.0, "middle": width / 2, "end": width}[text.anchor]
-    return Area(left, y - text.height, left + width, y + text.height * 0.3)
-
-
 def _dots(
     dots: Sequence[Dot], frame: Frame, lines: Sequence[tuple[Point, ...]], taken: Sequence[Area]
 ) -> tuple[list[Mark], list[str]]:
@@ -164,16 +113,18 @@ def _dots(
     key: list[str] = []
     texts = [dot.label for dot in shown]
     placed = _placed(shown, at, texts, frame.area, areas, lines, taken)
-    near = [p is not None and p.distance < NEAR for p, dot in zip(placed, shown, strict=True) if _named(dot)]
-    if len(named) > DIRECT_LABELS or not all(near):
+    clear = [_clear(p) for p, dot in zip(placed, shown, strict=True) if _named(dot)]
+    if len(named) > DIRECT_LABELS or not all(clear):
         numbers = {label: str(number) for number, label in enumerate(dict.fromkeys(named), 1)}
         key = [f"{number}  {label}" for label, number in numbers.items()]
-        texts = [dot.label if dot.minor else numbers.get(dot.label, "") for dot in shown]
+        texts = _together(
+            [dot.label if dot.minor else numbers.get(dot.label, "") for dot in shown], shown, at
+        )
         placed = _placed(shown, at, texts, frame.area, areas, lines, taken)
     marks: list[Mark] = []
     for point, where in zip(at, placed, strict=True):
         if where and where.far:
-            marks.append(Line((point, _nearest(where.area, point)), FAINT, 1.0))
+            marks.append(Line((point, nearest(where.area, point)), FAINT, 1.0))
     radius = {"disc": RADIUS, "ring": RING, "diamond": CORNER}
     order = sorted(
         zip(shown, at, strict=True), key=lambda each: ("diamond", "disc", "ring").index(each[0].shape)
@@ -188,11 +139,32 @@ def _dots(
     return marks, key
 
 
+def _clear(placed: Placed | None) -> bool:
+    """Whether one sees at a glance which dot a name belongs to."""
+    return placed is not None and placed.distance < NEAR and not placed.lost
+
+
+def _together(texts: Sequence[str], dots: Sequence[Dot], at: Sequence[Point]) -> list[str]:
+    """Numbers of dots that lie on each other stand together at the first of them."""
+    found = list(texts)
+    firsts: list[int] = []
+    for i, (dot, (x, y)) in enumerate(zip(dots, at, strict=True)):
+        if not _named(dot):
+            continue
+        first = next((f for f in firsts if max(abs(at[f][0] - x), abs(at[f][1] - y)) < ON_EACH_OTHER), None)
+        if first is None:
+            firsts.append(i)
+        elif texts[i] != texts[first]:
+            found[first], found[i] = f"{found[first]}, {texts[i]}", ""
+    return found
+
+
 def _clouds(clouds: Sequence[Cloud], frame: Frame) -> Iterator[Mark]:
     """Each cloud's points; those that would lie on each other once."""
+    radius = POINT if sum(len(cloud.points) for cloud in clouds) > MANY_POINTS else FEW_POINT
     for cloud in clouds:
         places = dict.fromkeys((round(x), round(y)) for x, y in map(frame.at, cloud.points))
-        yield from (Shape((float(x), float(y)), "point", POINT, cloud.color) for x, y in places)
+        yield from (Shape((float(x), float(y)), "point", radius, cloud.color) for x, y in places)
 
 
 def _named(dot: Dot) -> bool:
@@ -208,21 +180,22 @@ def _placed(
     lines: Sequence[tuple[Point, ...]],
     taken: Sequence[Area],
 ) -> list[Placed | None]:
-    """A place for each label, the minor ones last."""
-    order = sorted(range(len(dots)), key=lambda i: (dots[i].minor, at[i][0]))
-    wishes = [
-        Wish(at[i], texts[i], SMALL if dots[i].minor else BODY, dots[i].minor) for i in order if texts[i]
-    ]
-    found = iter(place(wishes, area, areas, lines, taken))
-    placed: list[Placed | None] = [None] * len(dots)
-    for i in order:
-        if texts[i]:
-            placed[i] = next(found)
-    return placed
+    """A place for each label, the minor ones last; from left to right or back, as fewer go far or nowhere."""
+    found = []
+    for way in (1, -1):
+        order = sorted(
+            (i for i in range(len(dots)) if texts[i]), key=lambda i: (dots[i].minor, way * at[i][0])
+        )
+        wishes = [Wish(at[i], texts[i], SMALL if dots[i].minor else BODY, dots[i].minor) for i in order]
+        where = dict(zip(order, place(wishes, area, areas, lines, taken), strict=True))
+        found.append([where.get(i) for i in range(len(dots))])
+    wanted = [i for i in range(len(dots)) if texts[i] and not dots[i].minor]
+    return min(found, key=lambda placed: sum(_trouble(placed[i]) for i in wanted))
 
 
-def _nearest(area: Area, point: Point) -> Point:
-    return min(max(point[0], area.left), area.right), min(max(point[1], area.top), area.bottom)
+def _trouble(placed: Placed | None) -> float:
+    """How hard it is to see which dot a label is of."""
+    return _NOWHERE if placed is None else placed.distance + (_NOWHERE / 2 if placed.lost else 0)
 
 
 def _description(figure: Figure) -> str:

@@ -34,6 +34,7 @@ def legend(
     x, y = 16.0, top + SMALL * 1.7
     for kind, color, name in entries:
         needed = 30 + width_of(name, SMALL) + 18
+        first, *more = wrapped(name, SMALL, width - 62)
         if x > 16 and x + needed > width:
             x, y = 16.0, y + SMALL * 1.5
         paint = FAINT if color < 0 else color
@@ -41,7 +42,10 @@ def legend(
             marks.append(Shape((x + 11, y - 4), kind, RADIUS, paint))
         else:
             marks.append(Line(((x, y - 4), (x + 22, y - 4)), paint, 2.4 if kind == "line" else 10.0))
-        marks.append(Text((x + 30, y), name, SMALL))
+        marks.append(Text((x + 30, y), first, SMALL))
+        for line in more:
+            y += SMALL * 1.3
+            marks.append(Text((x + 30, y), line, SMALL))
         x += needed
     return marks, y if entries else top
 
@@ -53,8 +57,11 @@ def below(key: Sequence[str], notes: Sequence[str], height: float, width: float)
     if key:
         widest = max(width_of(text, BODY) for text in key) + 24
         columns = max(1, min(len(key), int((width - 32) / widest)))
-        rows = -(-len(key) // columns)
-        for place_, text in enumerate(key):
+        lines = (
+            list(key) if columns > 1 else [line for text in key for line in wrapped(text, BODY, width - 32)]
+        )
+        rows = -(-len(lines) // columns)
+        for place_, text in enumerate(lines):
             column, row = divmod(place_, rows)
             at = (16 + column * (width - 32) / columns, y + (row + 1) * BODY * 1.4)
             marks.append(Text(at, text, BODY))

@@ -13,13 +13,15 @@ def figure(reports: Sequence[CapacityReport]) -> Bars:
     """The picture of each GPU's memory, in GiB as its driver counts it."""
     first = reports[0]
     question = first.question
-    bars = tuple(map(_bar, reports))
+    alike = len({report.question.context for report in reports}) == 1
+    bars = tuple(_bar(report, alike) for report in reports)
     high = max(max(bar.limit, sum(part.value for part in bar.parts)) for bar in bars) * _ROOM
     shared = f", each of {question.tensor_parallel} GPUs" if question.tensor_parallel > 1 else ""
     sequences = "sequence" if question.batch == 1 else "sequences"
+    tokens = f"{question.context} tokens" if alike else "the tokens that each GPU's name says"
     return Bars(
         f"Memory: {first.model.title}{shared}",
-        f"{question.batch} {sequences} of {question.context} tokens",
+        f"{question.batch} {sequences} of {tokens}",
         Axis("", 0.0, high, evenly(high, scaled_binary, GIBI), log=False),
         bars,
     )
@@ -28,7 +30,8 @@ def figure(reports: Sequence[CapacityReport]) -> Bars:
 _ROOM = 1.04
 
 
-def _bar(report: CapacityReport) -> Bar:
+def _bar(report: CapacityReport, alike: bool) -> Bar:
+    """A GPU's bar; where GPUs hold sequences of different lengths, with its own."""
     budget = report.budget
     parts = (
         ("weights", float(budget.weight_bytes), 0),
@@ -36,7 +39,7 @@ def _bar(report: CapacityReport) -> Bar:
         ("reserve", float(budget.reserve_bytes), 7),
     )
     return Bar(
-        report.device.name,
+        report.device.name if alike else f"{report.device.name}, {report.question.context} tokens",
         tuple(
             Part(name, value, color, scaled_binary(value, digits=3)) for name, value, color in parts if value
         ),

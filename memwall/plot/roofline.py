@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 from memwall.errors import NotAvailable
 from memwall.hardware import Device
-from memwall.hierarchy import l2_bandwidth, shared_bandwidth
 from memwall.plot.figure import Axis, Curve, Dot, Figure, Link, Point, decades
+from memwall.plot.levels import LEVELS, missing, slopes
 from memwall.reports.roofline import RooflineReport
 from memwall.units import (
     format_bytes_per_s,
@@ -44,6 +44,7 @@ def figure(
     runs: Sequence[Run] = (),
     dtypes: Sequence[str] = (),
     least: float = 1.0,
+    levels: Sequence[str] | None = None,
 ) -> Figure:
     """The picture of operators on one or several GPUs.
 
@@ -53,18 +54,22 @@ def figure(
         runs: measured runs, each beside its prediction.
         dtypes: whose roofs to draw; by default every one of a single GPU, of several those asked for.
         least: an intensity that the picture reaches down to [FLOP/B].
+        levels: memories whose slopes to draw; by default every one of a single GPU, of several the main one.
     """
     roofs = {device.name: _roofs(device, dtypes or _default_dtypes(devices, reports)) for device in devices}
-    dots = list(dict.fromkeys(_dot(report, devices) for report in reports if _at(report)))
+    dots = _labelled(list(dict.fromkeys(_dot(report, devices) for report in reports if _at(report))))
     dots += [_measured(run, devices) for run in runs if _at(run.report)]
     links = [Link(at, (at[0], run.flops_per_s)) for run in runs if (at := _at(run.report)) is not None]
     x, y = _axes(devices, roofs, [dot.at for dot in dots], least)
     curves: list[Curve] = []
     for number, device in enumerate(devices):
         several = len(devices) > 1
-        curves += _curves(device, roofs[device.name], x, y, number if several else 0, several)
+        drawn = slopes(device, levels or (LEVELS if not several else LEVELS[:1]))
+        curves += _curves(device, roofs[device.name], x, y, number if several else 0, several, drawn)
         dots += _ridges(device, roofs[device.name], number if several else 0, several)
     notes = [f"{report.op}: no FLOPs or no bytes, so no place here" for report in reports if not _at(report)]
+    notes += missing(devices, levels)
+    unlabelled = len(devices) > 1 and any(not dot.label and dot.shape == "disc" for dot in dots)
     title = (
         " and ".join(device.title for device in devices) if len(devices) < _NAMED else f"{len(devices)} GPUs"
     )
@@ -77,10 +82,12 @@ def figure(
         tuple(dots),
         tuple(links),
         tuple(dict.fromkeys(notes)),
+        label_notes=(_ONE_LABEL,) if unlabelled else (),
     )
 
 
 _NAMED = 3
+_ONE_LABEL = "An operator has one intensity on every GPU: its label stands at the highest of its dots"
 
 
 def _default_dtypes(devices: Sequence[Device], reports: Sequence[RooflineReport]) -> list[str]:
@@ -114,6 +121,15 @@ def _dot(report: RooflineReport, devices: Sequence[Device]) -> Dot:
         f"{format_seconds(report.bound_time_s)}, {report.regime}"
     )
     return Dot(at, _color(report.device, devices), label(report), hover)
+
+
+def _labelled(dots: Sequence[Dot]) -> list[Dot]:
+    """An operator has one intensity on every GPU, so its dots are a column: the highest has the label."""
+    highest: dict[tuple[str, float], float] = {}
+    for dot in dots:
+        key = (dot.label, dot.at[0])
+        highest[key] = max(highest.get(key, 0.0), dot.at[1])
+    return [dot if highest[dot.label, dot.at[0]] == dot.at[1] else dot._replace(label="") for dot in dots]
 
 
 def _measured(run: Run, devices: Sequence[Device]) -> Dot:
@@ -171,7 +187,7 @@ def _axes(
     high = max([*(ridge * 8 for ridge in ridges), *(x for x, _ in points)])
     low, high = low / _ROOM_X, high * ROOM
     bottom = min(low * min(device.bandwidth.value for device in devices), *(y for _, y in points), max(peaks))
-    most = max(*peaks, *(y for _, y in points))
+    most = max([*peaks, *(y for _, y in points)])
     x = Axis("arithmetic intensity, FLOP/B", low, high, decades(low, high, significant))
     bottom, top = bottom / ROOM, most * 2
     return x, Axis("FLOP/s", bottom, top, decades(bottom, top, _rate))
@@ -184,22 +200,18 @@ def _rate(value: float) -> str:
     return format_flops_per_s(value).removesuffix("FLOP/s").strip()
 
 
-def slopes(device: Device, every: bool) -> list[tuple[str, float]]:
-    """The bandwidths of main memory, L2 and shared memory, as far as they are known, by name [B/s]."""
-    kind = str(device.data["memory"].get("type", ""))
-    found = [("HBM" if kind.startswith("HBM") else "memory", device.bandwidth.value)]
-    for name, rate in (("L2", l2_bandwidth(device)), ("shared memory", shared_bandwidth(device))):
-        if every and rate:
-            found.append((name, rate.value))
-    return found
-
-
 def _curves(
-    device: Device, roofs: dict[float, str], x: Axis, y: Axis, color: int, several: bool
+    device: Device,
+    roofs: dict[float, str],
+    x: Axis,
+    y: Axis,
+    color: int,
+    several: bool,
+    drawn: Sequence[tuple[str, float]],
 ) -> list[Curve]:
     curves = []
     highest = max(roofs, default=y.high)  # without a peak in these formats the slope has no end
-    for number, (level, rate) in enumerate(slopes(device, not several)):
+    for number, (level, rate) in enumerate(drawn):
         start = max(x.low, y.low / rate)
         end = min(x.high, highest / rate)
         text = f"{level} {format_bytes_per_s(rate)}"
@@ -207,8 +219,9 @@ def _curves(
             Curve(
                 ((start, start * rate), (end, end * rate)),
                 color,
-                device.name if several and not number else "",
-                f"{device.name} {text}" if several else text,
+                _legend(device, roofs, drawn) if several and not number else "",
+                f"{device.name} {level}" if several else text,
+                level,
                 strong=not number,
             )
         )
@@ -216,8 +229,15 @@ def _curves(
     for peak, formats in reversed(roofs.items()):
         text = f"{formats} {format_flops_per_s(peak)}"
         roof = ((min(peak / rate, x.high), peak), (x.high, peak))
-        curves.append(Curve(roof, color, "", f"{device.name} {text}" if several else text))
+        curves.append(Curve(roof, color, "", f"{device.name} {formats}" if several else text, formats))
     return curves
+
+
+def _legend(device: Device, roofs: dict[float, str], drawn: Sequence[tuple[str, float]]) -> str:
+    """A GPU among several with its rates: its slopes and roofs have no room for them."""
+    slopes = [f"{level} {format_bytes_per_s(rate)}" for level, rate in drawn]
+    peaks = [f"{formats} {format_flops_per_s(peak)}" for peak, formats in roofs.items()]
+    return f"{device.name}: {', '.join([*slopes, *peaks])}"
 
 
 def _ridges(device: Device, roofs: dict[float, str], color: int, several: bool) -> list[Dot]:

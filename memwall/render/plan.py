@@ -47,6 +47,13 @@ def record(report: PlanReport) -> Record:
     }
 
 
+def rows(report: PlanReport) -> list[Record]:
+    """The layouts, the best first, each with what it is of."""
+    whole = record(report)
+    of = {"gpu": whole["gpu"], "model": whole["model"], "gpus": whole["gpus"]}
+    return [{**of, **each} for each in whole["layouts"]]
+
+
 def page(report: PlanReport) -> Page:
     """The report for people."""
     good = [each for each in report.candidates if each.meets]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from memwall import nodes as catalogue
 from memwall.collectives import (
@@ -20,6 +20,7 @@ from memwall.hardware import Device
 from memwall.links import Link
 from memwall.nodes import Group, Node
 from memwall.parallel.exchanges import OWN_KERNELS
+from memwall.reports import notebook
 from memwall.reports.case import DEFAULT_GPU, device_of
 
 
@@ -54,6 +55,17 @@ class CollectiveReport(NamedTuple):
     group: Group
     node: Node | None
     defaults: tuple[str, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The report under the keys of its JSON."""
+        return notebook.to_dict(self)
+
+    def to_rows(self) -> list[dict[str, Any]]:
+        """Flat rows for `pandas.DataFrame` and `polars.DataFrame`."""
+        return notebook.to_rows(self)
+
+    def _repr_html_(self) -> str:
+        return notebook.repr_html(self)
 
     @property
     def device(self) -> Device:

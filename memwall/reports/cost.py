@@ -20,6 +20,7 @@ from memwall.models.load import load as load_model
 from memwall.models.model import Model
 from memwall.parallel.fit import instead
 from memwall.parallel.layout import Layout
+from memwall.reports import notebook
 from memwall.reports.case import DEFAULT_GPU
 from memwall.reports.energy import Split, split
 from memwall.reports.fitting import held_sequences, roomier
@@ -53,6 +54,17 @@ class CostReport(NamedTuple):
     power: Constant
     """Watts a GPU."""
     defaults: tuple[str, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The report under the keys of its JSON."""
+        return notebook.to_dict(self)
+
+    def to_rows(self) -> list[dict[str, Any]]:
+        """Flat rows for `pandas.DataFrame` and `polars.DataFrame`."""
+        return notebook.to_rows(self)
+
+    def _repr_html_(self) -> str:
+        return notebook.repr_html(self)
 
     @property
     def device(self) -> Device:

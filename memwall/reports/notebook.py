@@ -25,9 +25,9 @@ def to_dict(report: Any) -> dict[str, Any]:
 def to_rows(report: Any) -> list[dict[str, Any]]:
     """Flat rows, which `pandas.DataFrame` and `polars.DataFrame` take as they are.
 
-    Of a pass one for each kernel, of a comparison of formats one for each format, of a hierarchy one for
-    each level, of a derivation one for each quantity, of an export one for each kernel, else the report
-    itself, its nested keys joined with a dot as in its CSV.
+    Of a pass one for each kernel, of a plan one for each layout, of a comparison of formats one for each
+    format, of a hierarchy one for each level, of a derivation one for each quantity, of an export one for
+    each kernel, else the report itself, its nested keys joined with a dot as in its CSV.
     """
     data, view = import_module("memwall.render.data"), _view(report)
     records = getattr(view, "rows", lambda each: [view.record(each)])(report)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from memwall.errors import MemwallError, UsageError
 from memwall.hardware import Device
@@ -21,6 +21,7 @@ from memwall.models.model import Model
 from memwall.models.passes import Tokens
 from memwall.nodes import node_of
 from memwall.parallel.layout import Layout, faults
+from memwall.reports import notebook
 from memwall.reports.case import DEFAULT_GPU, Formats, device_of
 from memwall.reports.expected import Passes, subject
 from memwall.units import format_bytes, format_seconds
@@ -94,6 +95,17 @@ class PlanReport(NamedTuple):
     """GPUs, doubled, of which some layout holds it where none of so many does; None: no need, or none."""
     price_per_gpu_hour: float | None = None
     """As the user named it; None: no cost is asked for."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """The report under the keys of its JSON."""
+        return notebook.to_dict(self)
+
+    def to_rows(self) -> list[dict[str, Any]]:
+        """Flat rows for `pandas.DataFrame` and `polars.DataFrame`."""
+        return notebook.to_rows(self)
+
+    def _repr_html_(self) -> str:
+        return notebook.repr_html(self)
 
     def price_per_token(self, candidate: Candidate) -> float | None:
         """Of a generated token: GPUs x $/GPU-hour / 3600 / tokens a second; None without a price."""

@@ -27,6 +27,7 @@ from memwall.models.passes import Tokens
 from memwall.nodes import node_of
 from memwall.parallel.fit import instead, most_sequences, nearest
 from memwall.parallel.layout import Layout
+from memwall.reports import notebook
 from memwall.reports.case import DEFAULT_GPU, Formats, device_of
 from memwall.reports.expected import Passes, subject
 from memwall.reports.step_layout import layout_of
@@ -74,6 +75,17 @@ class ServeReport(NamedTuple):
     most_users: int
     """Of whom this layout holds the caches; `users` if it holds them all."""
     defaults: tuple[str, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The report under the keys of its JSON."""
+        return notebook.to_dict(self)
+
+    def to_rows(self) -> list[dict[str, Any]]:
+        """Flat rows for `pandas.DataFrame` and `polars.DataFrame`."""
+        return notebook.to_rows(self)
+
+    def _repr_html_(self) -> str:
+        return notebook.repr_html(self)
 
     @property
     def users_each(self) -> int:

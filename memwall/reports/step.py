@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from memwall.bound import bound
-from memwall.errors import UsageError
 from memwall.estimate.library import library_named
 from memwall.estimate.own import own_fits
 from memwall.hardware import Device
@@ -14,24 +13,15 @@ from memwall.models.model import Model
 from memwall.models.step.launch import Launch
 from memwall.models.step.sides import source_default
 from memwall.models.step.whole import kernels
-from memwall.ops.attention import IMPLS
-from memwall.parallel.shard import shard
 from memwall.program import kernel_work
 from memwall.reports.case import DEFAULT_GPU, device_of
 from memwall.reports.expected import kernel_estimate
-from memwall.reports.step_layout import layout_of, part_of, spread_of, with_links
+from memwall.reports.step_layout import spread_of, with_links
 from memwall.reports.step_report import Line as Line
 from memwall.reports.step_report import StepReport as StepReport
 from memwall.reports.step_report import whole_bytes as whole_bytes
-from memwall.reports.step_setting import (
-    fastest,
-    formats_of,
-    phase_of,
-    setting_of,
-    tokens_of,
-    total,
-    work_of,
-)
+from memwall.reports.step_setting import total, work_of
+from memwall.reports.step_settled import settled
 
 
 def step(
@@ -110,36 +100,19 @@ def step(
     }  # fmt: skip
     device = device_of(gpu, changes)
     loaded = load_model(model) if isinstance(model, str) else model
-    check_impl(impl)
-    named = phase_of(loaded, phase, seq, context)
-    tokens, source = tokens_of(loaded, named, batch, seq, context, source_tokens)
-    if named == "decode":
-        defaults = (*defaults, *source_default(source_tokens, source))
-    formats, storage = formats_of(loaded, device, dtype, weight_dtype, kv_dtype)
-    defaults = defaults if dtype else (*defaults, f"dtype {formats.dtype}")
-    layout = layout_of(loaded, device, asked)
-    part = shard(loaded, layout)
-    setting = setting_of(device, formats, storage, tokens, named)._replace(source=source, impl=impl)
-    setting = part_of(setting, layout, tokens)._replace(eager=eager, merged=merged or not eager)
-    chosen = fastest(part, setting, device)
+    ready = settled(loaded, device, asked)
+    if ready.phase == "decode":
+        defaults = (*defaults, *source_default(source_tokens, ready.source))
+    defaults = defaults if dtype else (*defaults, f"dtype {ready.formats.dtype}")
+    part, chosen, layout = ready.part, ready.setting, ready.layout
     other = kernels(part, chosen._replace(eager=not eager, merged=merged or eager))
     other_bytes = whole_bytes(work_of(other).traffic_bytes)
     lines = _lines(kernels(part, chosen), device)
     lines = lines if bound_only else _estimated(lines, device, library, calibration)
     spread = spread_of(loaded, device, layout, chosen, asked)
     whole = with_links(bound(total(line.work for line in lines), device), spread)
-    given = (device, loaded, named, tokens, source, formats, storage, chosen)
-    return StepReport(*given, lines, whole, other_bytes, asked, defaults, spread)
-
-
-def check_impl(impl: str) -> None:
-    """Whether attention is implemented so.
-
-    Raises:
-        UsageError: it is not.
-    """
-    if impl not in IMPLS:
-        raise UsageError(f"attention has no implementation '{impl}'", f"Choose from: {', '.join(IMPLS)}")
+    given = (ready.phase, ready.tokens, ready.source, ready.formats, ready.storage, chosen)
+    return StepReport(device, loaded, *given, lines, whole, other_bytes, asked, defaults, spread)
 
 
 def _lines(launches: Iterable[Launch], device: Device) -> tuple[Line, ...]:

@@ -57,13 +57,15 @@ class Spread(NamedTuple):
         A prefill of m microbatches through p stages: (p - 1) / (m + p - 1). Decoding never drains: 1 - m / p.
         """
         m, p = self.layout.microbatches(self.batch), self.layout.pp
-        return 1 - m / p if self.decoding else (p - 1) / (m + p - 1)
+        waits: float = 1 - m / p if self.decoding else (p - 1) / (m + p - 1)
+        return waits
 
     @property
     def stretch(self) -> float:
         """Time of the pass over that of one microbatch through all stages: (m + p - 1) / p in a prefill."""
         m, p = self.layout.microbatches(self.batch), self.layout.pp
-        return 1 if self.decoding else (m + p - 1) / p
+        filled: float = (m + p - 1) / p
+        return 1 if self.decoding else filled
 
 
 def layout_of(model: Model, device: Device, asked: Mapping[str, Any]) -> Layout:

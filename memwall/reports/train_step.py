@@ -15,7 +15,7 @@ Source: Narayanan et al. 2021, arXiv:2104.04473 (FLOPs, bubble); Dao 2023, arXiv
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from memwall import nodes
 from memwall.bound import Term
@@ -31,6 +31,7 @@ from memwall.parallel.exchanges import Exchange
 from memwall.parallel.layout import Layout, check
 from memwall.parallel.shard import shard
 from memwall.parallel.training import training_exchanges
+from memwall.reports import notebook
 from memwall.reports.case import Formats
 from memwall.reports.step_layout import busiest_link
 from memwall.reports.step_setting import setting_of
@@ -58,6 +59,17 @@ class TrainStepReport(NamedTuple):
     defaults: tuple[str, ...]
     estimate: TrainEstimate | None = None
     """Of good kernels, one after the other; None where a link is unknown."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """The report under the keys of its JSON."""
+        return notebook.to_dict(self)
+
+    def to_rows(self) -> list[dict[str, Any]]:
+        """Flat rows for `pandas.DataFrame` and `polars.DataFrame`."""
+        return notebook.to_rows(self)
+
+    def _repr_html_(self) -> str:
+        return notebook.repr_html(self)
 
     @property
     def model(self) -> Model:

@@ -25,18 +25,15 @@ from memwall.models.model import Model
 from memwall.models.step.launch import Launch, Setting
 from memwall.models.step.whole import kernels
 from memwall.parallel.memory import cache_on_a_gpu, weights_on_a_gpu
-from memwall.parallel.shard import shard
 from memwall.program import kernel_work
-from memwall.reports.step import check_impl
 from memwall.reports.step_layout import (
     OFFLOADS,
     Spread,
     busiest_link,
-    layout_of,
-    part_of,
     spread_of,
 )
-from memwall.reports.step_setting import fastest, formats_of, phase_of, setting_of, tokens_of, work_of
+from memwall.reports.step_setting import work_of
+from memwall.reports.step_settled import settled
 from memwall.sweeps.ops import bounded
 from memwall.sweeps.points import Array, Values
 from memwall.sweeps.words import Words, changes_of
@@ -113,42 +110,18 @@ def settle(device: Device, model: Model, asked: Asked, values: Values) -> Pass:
     Raises:
         UsageError, NotAvailable: as `memwall step` says.
     """
-    setting = _whole(device, model, asked, values)
-    layout = layout_of(model, device, asked)
-    part, tokens = shard(model, layout), setting.tokens
-    setting = fastest(part, part_of(setting, layout, tokens), device)
-    encodes = bool(setting.source) and setting.prefill
+    given = {name: word for name, word in {**asked, "batch": 1, **values}.items() if word is not None}
+    ready = settled(model, device, given)
+    tokens, setting = ready.tokens, ready.setting
+    encodes = bool(ready.source) and setting.prefill
     return Pass(
         setting,
-        kernels(part, setting),
-        spread_of(model, device, layout, setting, {**UNASKED, **asked, "batch": tokens.batch}),
+        kernels(ready.part, setting),
+        spread_of(model, device, ready.layout, setting, {**UNASKED, **asked, "batch": tokens.batch}),
         tokens.batch,
-        setting.source if encodes else tokens.seq_q,
+        ready.source if encodes else tokens.seq_q,
         1 if encodes else tokens.seq_kv,
     )
-
-
-def setting_at(device: Device, model: Model, asked: Asked, values: Values) -> Setting:
-    """What the kernels of a pass on one GPU are made under; of counts or of arrays.
-
-    Raises:
-        UsageError, NotAvailable: as `memwall step` says.
-    """
-    return fastest(model, _whole(device, model, asked, values), device)
-
-
-def _whole(device: Device, model: Model, asked: Asked, values: Values) -> Setting:
-    """The setting of the whole model, its latent attention in whichever form."""
-    batch, seq, context = values.get("batch", 1), values.get("seq"), values.get("context")
-    impl = asked.get("impl") or "flash"
-    check_impl(impl)
-    phase = phase_of(model, asked.get("phase"), seq, context)
-    tokens, source = tokens_of(model, phase, batch, seq, context, values.get("source_tokens"))
-    named = (asked.get(name) for name in ("dtype", "weight_dtype", "kv_dtype"))
-    formats, storage = formats_of(model, device, *named)
-    eager, merged = bool(asked.get("eager")), bool(asked.get("merged"))
-    setting = setting_of(device, formats, storage, tokens, phase)._replace(source=source, impl=impl)
-    return setting._replace(eager=eager, merged=merged or not eager)
 
 
 def _bounded(device: Device, model: Model, settled: Pass) -> dict[str, Any]:

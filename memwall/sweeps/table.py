@@ -11,6 +11,7 @@ from memwall import hardware
 from memwall.dtypes import find as find_dtype
 from memwall.errors import UsageError
 from memwall.ops import registry
+from memwall.reports import notebook
 from memwall.reports.case import DEFAULT_DTYPE, DEFAULT_GPU
 from memwall.sweeps.best import Best
 from memwall.sweeps.kinds import KINDS
@@ -45,6 +46,13 @@ class Table(NamedTuple):
     def to_rows(self) -> list[dict[str, Any]]:
         """Each row under its columns' names."""
         return self.rows.records()
+
+    def to_dict(self) -> dict[str, Any]:
+        """The rows, and how many points have none."""
+        return notebook.to_dict(self)
+
+    def _repr_html_(self) -> str:
+        return notebook.repr_html(self)
 
     def best(self, column: str, count: int = 1) -> list[dict[str, Any]]:
         """The best rows: largest rates, smallest times and bytes.
