@@ -6,6 +6,8 @@ from collections.abc import Iterable, Mapping
 
 from memwall.bound import bound
 from memwall.errors import UsageError
+from memwall.estimate.engine import Engine, engine_named
+from memwall.estimate.estimate import Estimate
 from memwall.estimate.library import library_named
 from memwall.estimate.own import own_fits
 from memwall.hardware import Device
@@ -16,7 +18,7 @@ from memwall.models.step.sides import source_default
 from memwall.models.step.whole import kernels
 from memwall.ops.attention import IMPLS
 from memwall.parallel.shard import shard
-from memwall.program import kernel_work
+from memwall.program import Kernel, kernel_work
 from memwall.reports.case import DEFAULT_GPU, device_of
 from memwall.reports.expected import kernel_estimate
 from memwall.reports.step_layout import layout_of, part_of, spread_of, with_links
@@ -58,6 +60,7 @@ def step(
     offload_weights: str | None = None,
     offload_cache: str | None = None,
     library: str | None = None,
+    engine: str | None = None,
     calibration: str | None = None,
     bound_only: bool = False,
     changes: Mapping[str, str | float] | None = None,
@@ -90,6 +93,7 @@ def step(
         offload_weights: of each GPU, kept in the host's memory and fetched in every pass: "40GiB".
         offload_cache: of each GPU's cache, the same.
         library: whose kernels are estimated: cublas, fa3, trtllm, vllm ...
+        engine: whose step is estimated: llama.cpp, vllm ...; by default a pass compiled into a CUDA graph.
         calibration: a file of constants for the estimate, as `memwall calibrate` makes.
         bound_only: leave out the estimate.
         changes: what-ifs on the device.
@@ -106,7 +110,7 @@ def step(
         "merged": merged, "tp": tp, "pp": pp, "ep": ep, "dp": dp,
         "sequence_parallel": sequence_parallel, "imbalance": imbalance,
         "offload_weights": offload_weights, "offload_cache": offload_cache,
-        "library": library, "calibration": calibration,
+        "library": library, "engine": engine, "calibration": calibration,
     }  # fmt: skip
     device = device_of(gpu, changes)
     loaded = load_model(model) if isinstance(model, str) else model
@@ -115,7 +119,9 @@ def step(
     tokens, source = tokens_of(loaded, named, batch, seq, context, source_tokens)
     if named == "decode":
         defaults = (*defaults, *source_default(source_tokens, source))
-    formats, storage = formats_of(loaded, device, dtype, weight_dtype, kv_dtype)
+    runs = engine_named(engine)
+    own = runs.dtype if runs and not loaded.storage else None
+    formats, storage = formats_of(loaded, device, dtype or own, weight_dtype, kv_dtype)
     defaults = defaults if dtype else (*defaults, f"dtype {formats.dtype}")
     layout = layout_of(loaded, asked)
     part = shard(loaded, layout)
@@ -125,11 +131,12 @@ def step(
     other = kernels(part, chosen._replace(eager=not eager, merged=merged or eager))
     other_bytes = whole_bytes(work_of(other).traffic_bytes)
     lines = _lines(kernels(part, chosen), device)
-    lines = lines if bound_only else _estimated(lines, device, library, calibration)
+    steps = runs if named == "decode" else None
+    lines = lines if bound_only else _estimated(lines, device, library, calibration, steps)
     spread = spread_of(loaded, device, layout, chosen, asked)
     whole = with_links(bound(total(line.work for line in lines), device), spread)
     given = (device, loaded, named, tokens, source, formats, storage, chosen)
-    return StepReport(*given, lines, whole, other_bytes, asked, defaults, spread)
+    return StepReport(*given, lines, whole, other_bytes, asked, defaults, spread, steps)
 
 
 def _check(impl: str) -> None:
@@ -142,10 +149,17 @@ def _lines(launches: Iterable[Launch], device: Device) -> tuple[Line, ...]:
 
 
 def _estimated(
-    lines: tuple[Line, ...], device: Device, library: str | None, calibration: str | None
+    lines: tuple[Line, ...],
+    device: Device,
+    library: str | None,
+    calibration: str | None,
+    engine: Engine | None,
 ) -> tuple[Line, ...]:
     """The lines with the expected time of each kernel."""
     own, named = own_fits(calibration, device), library_named(library)
-    return tuple(
-        line._replace(estimate=kernel_estimate(line.launch.kernel, device, named, own)) for line in lines
-    )
+
+    def estimated(kernel: Kernel) -> Estimate:
+        found = kernel_estimate(kernel, device, named, own)
+        return engine.estimated(found, device) if engine else found
+
+    return tuple(line._replace(estimate=estimated(line.launch.kernel)) for line in lines)
