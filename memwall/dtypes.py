@@ -9,8 +9,8 @@ Sources: OCP Microscaling Formats v1.0 (mx*: E8M0 scale per 32); NVIDIA's NVFP4 
 GPTQ/AWQ checkpoints (int4-gN: 16-bit scale a group, `-zp` with 4-bit zero points); GGML (q8_0, q4_0:
 16-bit scale per 32; q6_k: sixteen 8-bit and one 16-bit scale per 256; q4_k: 128 bits of scales and minima per
 256; q4_k_m: half of the layers' value and down projections in q6_k, the rest in q4_k: 4.797 bits in Llama 3,
-llama.cpp, src/llama-quant.cpp); gpt-fast (int4-g32-zp16: 16-bit scales and zeros); DeepSeek-V3's report, arXiv:2412.19437, section 3.3.2 (fp8-128x128: a 32-bit scale
-a square).
+llama.cpp, src/llama-quant.cpp); gpt-fast (int4-g32-zp16: 16-bit scales and zeros); DeepSeek-V3's report,
+arXiv:2412.19437, section 3.3.2 (fp8-128x128: a 32-bit scale a square).
 """
 
 from __future__ import annotations

@@ -5,7 +5,8 @@
 
 An engine with kernels of its own (llama.cpp) multiplies a matrix with a vector at
 
-    product   = smooth max(bytes / (bandwidth share), bytes / (cores clock drawn), weights / (cores clock widened))
+    product   = smooth max(bytes / (bandwidth share), bytes / (cores clock drawn),
+                           weights / (cores clock widened))
     attention = bytes / bandwidth + keys heads (d + dv) / (cores clock lanes)
 
 for the queries of a group each read their keys again, from L2, and no core keeps more in flight than `drawn`.
@@ -71,6 +72,17 @@ class Constants(NamedTuple):
     sharpness: float = 6.0
 
 
+class Fitted(NamedTuple):
+    """The constants on one vendor's software."""
+
+    constants: Constants
+    fitted: tuple[str, ...]
+    """Those that the measured passes moved; the others are choices, or measured apart."""
+    error_p50: float
+    error_p90: float
+    """Of passes of GPUs left out of the fit."""
+
+
 class Engine(NamedTuple):
     """A serving engine."""
 
@@ -80,16 +92,18 @@ class Engine(NamedTuple):
     """The 16-bit format that it computes in by default."""
     gpus: tuple[str, ...]
     """Of the passes that it was fitted on."""
-    error_p50: float
-    error_p90: float
-    """Of passes of GPUs left out of the fit."""
-    constants: Constants
-    by_vendor: Mapping[str, Constants]
-    """Where they differ on another vendor's software."""
+    fit: Fitted
+    by_vendor: Mapping[str, Fitted]
+    """Where it differs on another vendor's software."""
 
-    def on(self, device: Device) -> Constants:
-        """The constants on a device."""
-        return self.by_vendor.get(device.data["vendor"], self.constants)
+    def on(self, device: Device) -> Fitted:
+        """The constants on a device, and how far they have been off."""
+        return self.by_vendor.get(device.data["vendor"], self.fit)
+
+    @property
+    def fitted(self) -> int:
+        """How many constants were fitted."""
+        return sum(len(fit.fitted) for fit in (self.fit, *self.by_vendor.values()))
 
     def basis(self, device: Device) -> str:
         """What an estimate with it rests on."""
@@ -97,7 +111,7 @@ class Engine(NamedTuple):
 
     def overhead_s(self, device: Device, layers: int, batch: int, tp: int, pp: int, exchanges: int) -> float:
         """What it adds to a step's kernels and exchanges [s]."""
-        c = self.on(device)
+        c = self.on(device).constants
         host_s = c.host_s + c.sequence_s * (batch - 1)
         among = c.rank_s * (tp - 1) + (c.sync_s * exchanges if tp > 1 else 0.0)
         return host_s + c.layer_s * layers + among + c.hop_s * (pp - 1)
@@ -111,7 +125,7 @@ class Engine(NamedTuple):
 
     def _time_s(self, part: Part, bound_s: float, device: Device) -> float | None:
         """None: as the library has it."""
-        c, run = self.on(device), part.run
+        c, run = self.on(device).constants, part.run
         if run.family == "decode":
             return _attention_s(part, device, c)
         if not c.product_share:
@@ -186,19 +200,15 @@ def engines() -> tuple[Engine, ...]:
 def _engine(name: str) -> Engine:
     path = f"{FOLDER}/{name}.yaml"
     data = yamlfile.parse(shipped_text(path), path)
-    vendors = {vendor: _constants(each) for vendor, each in (data.get("by_vendor") or {}).items()}
-    return Engine(
-        data["name"],
-        data["title"],
-        data.get("dtype"),
-        tuple(data["gpus"]),
+    vendors = {vendor: _fitted(each) for vendor, each in (data.get("by_vendor") or {}).items()}
+    return Engine(data["name"], data["title"], data.get("dtype"), tuple(data["gpus"]), _fitted(data), vendors)
+
+
+def _fitted(data: Mapping[str, Any]) -> Fitted:
+    """Constants in SI: host_us is host_s."""
+    return Fitted(
+        Constants(**{field_of(key): in_si(key, value) for key, value in data["constants"].items()}),
+        tuple(field_of(key) for key in data["fitted"]),
         data["error_p50"],
         data["error_p90"],
-        _constants(data.get("constants") or {}),
-        vendors,
     )
-
-
-def _constants(data: Mapping[str, Any]) -> Constants:
-    """Constants in SI: host_us is host_s."""
-    return Constants(**{field_of(key): in_si(key, value) for key, value in data.items()})

@@ -15,7 +15,7 @@ PLAIN = find("bf16")
 """Everything that is not quantised: 2 bytes an element, whatever torch_dtype a file names."""
 
 WHOLE_FILES = {"q4_k_m": ("q6_k", "q4_k_m")}
-"""Recipes for all of a file, with the formats of the head and of the embedding: llama.cpp, src/llama-quant.cpp."""
+"""Recipes for a whole file: the formats of its head and embedding, llama.cpp, src/llama-quant.cpp."""
 
 
 class WeightBytes(NamedTuple):

@@ -8,7 +8,7 @@ from memwall.render.data import Record
 from memwall.render.layouts import layout_notes, layout_record
 from memwall.reports.evidence import confession, remarks
 from memwall.reports.step import Line, StepReport, whole_bytes
-from memwall.units import format_bytes, significant
+from memwall.units import format_bytes, format_seconds, significant
 
 LITTLE = 0.01
 """Activations below this share of the traffic need no remark."""
@@ -51,6 +51,8 @@ def record(report: StepReport) -> Record:
         "bound_time_s": report.bound_time_s,
         **estimate_record(report.estimate),
         "estimate_tokens_per_s": _estimated_rate(report),
+        "engine": report.engine.name if report.engine else None,
+        "engine_time_s": report.engine_time_s,
         "terms_s": {limit: times[limit] for limit in LIMITS if limit in times},
         "kernels_bound_time_s": report.kernels_bound_time_s,
         "ttft_s": None if decode else report.bound_time_s,
@@ -146,6 +148,7 @@ def own_notes(report: StepReport) -> list[str]:
     if too_large:
         notes.append(too_large)
     notes += layout_notes(report)
+    notes += _engine_notes(report)
     if report.setting.absorbed:
         notes.append(
             "latent attention absorbed: on this device faster than making K and V of the whole cache"
@@ -153,6 +156,26 @@ def own_notes(report: StepReport) -> list[str]:
     share = report.activation_bytes / report.whole.work.traffic_bytes
     if report.whole.limited_by == "hbm" and share > LITTLE:
         notes.append(f"activations are {percent(share)} of the traffic; those that stay in L2 cost less")
+    return notes
+
+
+def _engine_notes(report: StepReport) -> list[str]:
+    """Whose step is estimated, and what that adds to the kernels."""
+    asked, engine = report.asked["engine"], report.engine
+    if report.estimate is None or (asked is None and report.phase != "decode"):
+        return []
+    if engine is None:
+        return [
+            f"--engine {asked} is of decoding: this prefill is estimated as kernels alone"
+            if asked
+            else "the estimate is of kernels alone, as in a CUDA graph; with an engine's host: --engine vllm"
+        ]
+    own = format_seconds(report.engine_time_s)
+    notes = [
+        f"a step of {engine.title}: {own} are its own, for its host, launches and waiting for each other"
+    ]
+    if engine.gpus and report.device.name not in engine.gpus:
+        notes.append(f"fitted on other GPUs: {', '.join(engine.gpus)}")
     return notes
 
 

@@ -1,4 +1,4 @@
-"""How far the estimates of whole passes are from measured ones: decoding in engines, and decoders on one H200."""
+"""How far the estimates of whole passes are from measured ones: in engines, and in PyTorch on one H200."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import NamedTuple
 
+from memwall import hardware
 from memwall.catalog import shipped_text
-from memwall.reports.step import step
+from memwall.models.load import load
+from memwall.reports.step import StepReport, step
 from memwall.units import KILO
 
 DECODE = "configs/measurements/decode.csv"
@@ -35,7 +37,7 @@ class MeasuredPass(NamedTuple):
 
     @property
     def error(self) -> float:
-        """estimate / measured - 1."""
+        """Estimate / measured - 1."""
         return self.estimate_s / self.measured_s - 1
 
 
@@ -56,45 +58,82 @@ def table(path: str) -> list[dict[str, str]]:
     return list(csv.DictReader(lines))
 
 
+_device = cache(hardware.load)  # loaded once each, so that equal kernels are worked out once
+_model = cache(load)
+
+
 @cache
 def decoding() -> tuple[MeasuredPass, ...]:
     """Every shipped row of decoding in an engine.
 
-        time a token = step at the mean context, prompt + generated / 2
-                       + prefill of the prompt / generated, where the clock ran from the request on
+    time a token = step at the mean context, prompt + generated / 2
+                   + prefill of the prompt / generated, where the clock ran from the request on
     """
+    return tuple(each.judged for each in decoded())
+
+
+class Decoded(NamedTuple):
+    """A row of decoding with the reports that it is judged by."""
+
+    row: dict[str, str]
+    step: StepReport
+    """At the mean context."""
+    prefill: StepReport | None
+    """Of the prompt, where the clock ran from the request on."""
+
+    @property
+    def generated(self) -> int:
+        """Tokens of an answer."""
+        return int(self.row["generated"])
+
+    @property
+    def measured_s(self) -> float:
+        """A token of every sequence [s]."""
+        return int(self.row["batch"]) / float(self.row["tokens_per_s"])
+
+    @property
+    def prefill_s(self) -> float:
+        """The prefill's part of a token, as estimated [s]."""
+        found = self.prefill.estimate if self.prefill else None
+        return found.time_s / self.generated if found else 0.0
+
+    @property
+    def judged(self) -> MeasuredPass:
+        """The row beside its bound and its estimate."""
+        row, estimate = self.row, self.step.estimate
+        first_s = self.prefill.bound_time_s / self.generated if self.prefill else 0.0
+        return MeasuredPass(
+            row["engine"], row["gpu"], int(row["gpus"]), row["model"], row["weights"], int(row["batch"]),
+            self.step.tokens.seq_kv, self.measured_s, self.step.bound_time_s + first_s,
+            (estimate.time_s if estimate else 0.0) + self.prefill_s,
+        )  # fmt: skip
+
+
+@cache
+def decoded() -> tuple[Decoded, ...]:
+    """The shipped rows of decoding with their reports."""
     return tuple(_decoded(row) for row in table(DECODE))
 
 
-def _decoded(row: dict[str, str]) -> MeasuredPass:
+def _decoded(row: dict[str, str]) -> Decoded:
     batch, prompt, generated = (int(row[key]) for key in ("batch", "prompt", "generated"))
-    context, count = prompt + generated // 2, int(row["gpus"])
-    stages = row["layout"] == "pp"
-    weights = None if row["weights"] == "16-bit" else row["weights"]
-    shared = {"tp": 1 if stages else count, "pp": count if stages else 1, "batch": batch}
+    count, stages = int(row["gpus"]), row["layout"] == "pp"
 
-    def of(context: int | None, seq: int | None) -> tuple[float, float]:
-        report = step(
-            row["model"],
-            gpu=row["gpu"],
+    def of(context: int | None, seq: int | None) -> StepReport:
+        return step(
+            _model(row["model"]),
+            gpu=_device(row["gpu"]),
             context=context,
             seq=seq,
-            weight_dtype=weights,
+            batch=batch,
+            weight_dtype=None if row["weights"] == "16-bit" else row["weights"],
             engine=row["engine"],
-            **shared,  # type: ignore[arg-type]
+            tp=1 if stages else count,
+            pp=count if stages else 1,
         )
-        assert report.estimate is not None
-        return report.bound_time_s, report.estimate.time_s
 
-    bound_s, estimate_s = of(context, None)
-    if row["clock"] == "request":
-        first = of(None, prompt)
-        bound_s, estimate_s = bound_s + first[0] / generated, estimate_s + first[1] / generated
-    measured_s = batch / float(row["tokens_per_s"])
-    return MeasuredPass(
-        row["engine"], row["gpu"], count, row["model"], row["weights"], batch, context,
-        measured_s, bound_s, estimate_s,
-    )  # fmt: skip
+    prefill = of(None, prompt) if row["clock"] == "request" else None
+    return Decoded(row, of(prompt + generated // 2, None), prefill)
 
 
 @cache
@@ -107,8 +146,8 @@ def _passed(row: dict[str, str]) -> MeasuredPass:
     eager, tokens, batch = row["form"] == "eager", int(row["tokens"]), int(row["batch"])
     prefill = row["phase"] == "prefill"
     report = step(
-        row["model"],
-        gpu="h200",
+        _model(row["model"]),
+        gpu=_device("h200"),
         batch=batch,
         seq=tokens if prefill else None,
         context=None if prefill else tokens,
@@ -116,12 +155,12 @@ def _passed(row: dict[str, str]) -> MeasuredPass:
         merged=eager,
         library=ATTENTION[row["attention"]],
     )
-    assert report.estimate is not None
+    estimate_s = report.estimate.time_s if report.estimate else 0.0
     named = f"PyTorch, {'eager' if eager else 'compiled'}"
     measured_s = float(row["time_ms"]) / KILO
     return MeasuredPass(
         named, "h200", 1, row["model"], "16-bit", batch, tokens,
-        measured_s, report.bound_time_s, report.estimate.time_s,
+        measured_s, report.bound_time_s, estimate_s,
     )  # fmt: skip
 
 

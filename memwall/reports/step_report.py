@@ -124,13 +124,13 @@ class StepReport(NamedTuple):
         return found._replace(
             time_s=time_s + self.engine_time_s,
             basis=self.engine.basis(self.device),
-            error_p50=self.engine.error_p50,
-            error_p90=self.engine.error_p90,
+            error_p50=self.engine.on(self.device).error_p50,
+            error_p90=self.engine.on(self.device).error_p90,
         )
 
     @property
     def engine_time_s(self) -> float:
-        """What the engine adds to kernels and exchanges: its host's work, launches, waiting for each other."""
+        """What the engine adds to kernels and exchanges: host, launches, waiting for each other [s]."""
         if self.engine is None:
             return 0.0
         layout = self.spread.layout
