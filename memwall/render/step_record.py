@@ -116,6 +116,7 @@ def shared_notes(report: StepReport) -> list[str]:
     notes = [f"by default: {', '.join(report.defaults)}"] if report.defaults else []
     if report.phase == "decode":
         notes.append("the new token is counted in the context: attention reads as many keys")
+    notes += _without_engine(report)
     if any(launch.kind == "routing" for launch in (line.launch for line in report.lines)):
         notes.append(
             "experts: those that the batch meets on average with even routing, N (1 - (1 - k/N)^tokens)"
@@ -143,12 +144,11 @@ def _too_long(report: StepReport) -> list[str]:
 
 def own_notes(report: StepReport) -> list[str]:
     """What holds on this device alone."""
-    notes = remarks(report.device, report.bounds)
+    notes = [*remarks(report.device, report.bounds), *_engine_notes(report)]
     too_large = warning(report)
     if too_large:
         notes.append(too_large)
     notes += layout_notes(report)
-    notes += _engine_notes(report)
     if report.setting.absorbed:
         notes.append(
             "latent attention absorbed: on this device faster than making K and V of the whole cache"
@@ -161,22 +161,26 @@ def own_notes(report: StepReport) -> list[str]:
 
 def _engine_notes(report: StepReport) -> list[str]:
     """Whose step is estimated, and what that adds to the kernels."""
-    asked, engine = report.asked["engine"], report.engine
-    if report.estimate is None or (asked is None and report.phase != "decode"):
+    engine = report.engine
+    if report.estimate is None or engine is None:
         return []
-    if engine is None:
-        return [
-            f"--engine {asked} is of decoding: this prefill is estimated as kernels alone"
-            if asked
-            else "the estimate is of kernels alone, as in a CUDA graph; with an engine's host: --engine vllm"
-        ]
     own = format_seconds(report.engine_time_s)
-    notes = [
-        f"a step of {engine.title}: {own} are its own, for its host, launches and waiting for each other"
-    ]
+    notes = [f"a step of {engine.title}: {own} of its own, for its host, launches and waits"]
     if engine.gpus and report.device.name not in engine.gpus:
         notes.append(f"fitted on other GPUs: {', '.join(engine.gpus)}")
     return notes
+
+
+def _without_engine(report: StepReport) -> list[str]:
+    """What is assumed of the host where no engine's step is estimated."""
+    asked = report.asked["engine"]
+    if report.estimate is None or report.engine is not None:
+        return []
+    if asked:
+        return [f"--engine {asked} is of decoding: this prefill is estimated as kernels alone"]
+    if report.phase != "decode":
+        return []
+    return ["the estimate is of kernels alone, in a CUDA graph; with an engine's host: --engine vllm"]
 
 
 def percent(share: float) -> str:

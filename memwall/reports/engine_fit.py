@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy
 
-from memwall.estimate.constants import key_of, out_of_si
+from memwall.estimate.constants import field_of, in_si, key_of, out_of_si
 from memwall.estimate.engine import Constants, Engine, core_clocks_per_s
 from memwall.estimate.minimise import Vector, minimise
 from memwall.maths import smooth_maximum
@@ -24,8 +24,11 @@ from memwall.units import significant
 
 LINEAR = ("host_s", "sequence_s", "rank_s", "sync_s", "layer_s", "hop_s")
 START = {
-    "host_s": 1e-3, "sequence_s": 5e-5, "rank_s": 2e-4, "sync_s": 5e-6, "layer_s": 1e-4, "hop_s": 2e-4,
-    "product_share": 0.85, "product_bytes_per_clock": 5.0, "weights_per_clock": 5.0, "lanes_per_clock": 5.0,
+    field_of(key): in_si(key, value)
+    for key, value in {
+        "host_us": 1500, "sequence_us": 50, "rank_us": 200, "sync_us": 5, "layer_us": 100, "hop_us": 200,
+        "product_share": 0.85, "product_bytes_per_clock": 5, "weights_per_clock": 5, "lanes_per_clock": 5,
+    }.items()
 }  # fmt: skip
 """Round numbers that a fit begins from, so that what is left out has no say in it."""
 ALONE = 3.0
@@ -69,6 +72,10 @@ class Sample(NamedTuple):
     def errors(self, c: Constants) -> Vector:
         """Estimate / measured - 1."""
         return self.time_s(c) / self.measured_s - 1
+
+    def loss(self, c: Constants) -> float:
+        """The weighted mean of |log(estimate / measured)|."""
+        return float(numpy.average(abs(numpy.log1p(self.errors(c))), weights=self.weight))
 
 
 def sample(passes: Sequence[Decoded], engine: Engine) -> Sample:
@@ -135,7 +142,7 @@ def fit(data: Sample, chosen: Constants, fields: Sequence[str]) -> Constants:
     def loss(logs: Vector) -> float:
         c = at(logs)
         beyond = max(0.0, c.product_share - 1)
-        return float(numpy.average(abs(numpy.log1p(data.errors(c))), weights=data.weight)) + 10 * beyond
+        return data.loss(c) + 10 * beyond
 
     return at(minimise(loss, numpy.log([START[name] for name in fields]), 2))
 

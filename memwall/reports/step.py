@@ -117,26 +117,31 @@ def step(
     _check(impl)
     named = phase_of(loaded, phase, seq, context)
     tokens, source = tokens_of(loaded, named, batch, seq, context, source_tokens)
-    if named == "decode":
-        defaults = (*defaults, *source_default(source_tokens, source))
-    runs = engine_named(engine)
-    own = runs.dtype if runs and not loaded.storage else None
-    formats, storage = formats_of(loaded, device, dtype or own, weight_dtype, kv_dtype)
+    defaults = (*defaults, *(source_default(source_tokens, source) if named == "decode" else ()))
+    runs, computed = _engine(engine, loaded, named, dtype)
+    formats, storage = formats_of(loaded, device, computed, weight_dtype, kv_dtype)
     defaults = defaults if dtype else (*defaults, f"dtype {formats.dtype}")
     layout = layout_of(loaded, asked)
     part = shard(loaded, layout)
     setting = setting_of(device, formats, storage, tokens, named)._replace(source=source, impl=impl)
     setting = part_of(setting, layout, tokens)._replace(eager=eager, merged=merged or not eager)
     chosen = fastest(part, setting, device)
-    other = kernels(part, chosen._replace(eager=not eager, merged=merged or eager))
-    other_bytes = whole_bytes(work_of(other).traffic_bytes)
+    other = work_of(kernels(part, chosen._replace(eager=not eager, merged=merged or eager)))
     lines = _lines(kernels(part, chosen), device)
-    steps = runs if named == "decode" else None
-    lines = lines if bound_only else _estimated(lines, device, library, calibration, steps)
+    lines = lines if bound_only else _estimated(lines, device, library, calibration, runs)
     spread = spread_of(loaded, device, layout, chosen, asked)
     whole = with_links(bound(total(line.work for line in lines), device), spread)
     given = (device, loaded, named, tokens, source, formats, storage, chosen)
-    return StepReport(*given, lines, whole, other_bytes, asked, defaults, spread, steps)
+    return StepReport(*given, lines, whole, whole_bytes(other.traffic_bytes), asked, defaults, spread, runs)
+
+
+def _engine(
+    name: str | None, model: Model, phase: str, dtype: str | None
+) -> tuple[Engine | None, str | None]:
+    """Whose step of decoding it is, and what it computes in where neither user nor checkpoint says."""
+    engine = engine_named(name)
+    own = engine.dtype if engine and not model.storage else None
+    return engine if phase == "decode" else None, dtype or own
 
 
 def _check(impl: str) -> None:
