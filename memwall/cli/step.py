@@ -36,7 +36,7 @@ Examples:
   memwall step --model llama3-70b --gpu h100 --tp 8 --batch 32 --context 4096
   memwall step --model deepseek-v3 --gpu h200 --tp 8 --ep 8 --context 4096
   memwall step --model llama3-8b --phase decode --context 8192 --eager
-  memwall step --model llama3-8b --gpu rtx-3090 --weight-dtype q4_k_m --context 1024 --engine llama.cpp
+  memwall step --model llama3-8b --gpu h100 --context 1024 --engine vllm
   memwall step --model qwen3-32b --context 8192 --gpu h200,b200 --json
 """
 
