@@ -19,7 +19,8 @@ from memwall import yamlfile
 from memwall.catalog import read_file, shipped_names, shipped_text
 from memwall.errors import FileError
 from memwall.estimate.families import FAMILIES, STEPS
-from memwall.estimate.library import HOST_TIMED, UNKNOWN, Library, parse
+from memwall.estimate.library import HOST_TIMED, Library, parse
+from memwall.estimate.scope import concerned
 from memwall.hardware import Device
 from memwall.units import to_si
 
@@ -55,8 +56,6 @@ LIBRARY_UNKNOWN = "library unknown"
 """Not a basis that is shown: how much wider the error is where nobody says which implementation runs."""
 EAGER = "eager"
 """Steps that only a framework running without a compiler has, whichever the generation."""
-_ALIKE = {"cudnn": "fa3"}
-"""Kernels of one class, where only the other has been measured."""
 _PREFIXES = {"us": "s", "ns": "s", "pj": "j"}
 
 
@@ -141,29 +140,10 @@ def _closest(family: str, number: str, device: Device, library: Library, own: Se
 
 @cache
 def _concerned(family: str, device: str, generation: str, library: Library) -> Library:
-    """The library, as far as this mechanism has to do with it.
-
-    A pass names one library for all of its kernels. FlashAttention-3 says nothing about norms, which are then
-    estimated as if nothing was named; where a GPU has been measured in another kernel of the same class, that
-    one stands for it.
-    """
-    fits = {
-        name: [fit for fit in shipped(name) if fit.family == family] for name in (device, generation, GENERAL)
-    }
-    alike = library._replace(kernel=_ALIKE.get(library.kernel or "", library.kernel))
-    if _named(fits[device], library) or not _named(fits[device], alike):
-        known = any(_named(each, library) for each in fits.values())
-        return library if known or family not in STEPS or library.kernel == HOST_TIMED else UNKNOWN
-    return alike
-
-
-def _named(fits: Sequence[Fit], library: Library) -> bool:
-    """Whether one of them was measured in that kernel, or without one, in that engine."""
-    return any(
-        fit.library.kernel == library.kernel if fit.library.kernel else fit.library.engine == library.engine
-        for fit in fits
-        if fit.library.known
-    )
+    """The library, as far as this mechanism has to do with it."""
+    names = (device, generation, GENERAL)
+    own, *others = ([fit.library for fit in shipped(name) if fit.family == family] for name in names)
+    return concerned(library, own, [*own, *(each for some in others for each in some)], family in STEPS)
 
 
 def _timed_alike(fit: Fit, library: Library) -> bool:
