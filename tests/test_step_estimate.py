@@ -73,14 +73,14 @@ def test_eager_passes_are_met(rows: list[Row]) -> None:
 
 
 def test_a_named_attention_kernel_says_nothing_about_norms() -> None:
-    """The H200's own norms serve the pass, whichever attention is named; 6.1 us measured for one token."""
+    """The H200's own norms serve the pass, whichever attention is named; for one token 6.1 us, and 0.43 to the next."""
     micro = 1e-6
     for library in (None, "fa2", "cudnn"):
         report = step("llama3-8b", gpu="h200", context=1024, eager=True, merged=True, library=library)
         norm = next(line for line in report.lines if line.launch.name == "norm")
         assert norm.estimate is not None
         assert norm.estimate.basis == "calibrated: h200"
-        assert norm.estimate.time_s == pytest.approx(6.1 * micro, rel=0.1)
+        assert norm.estimate.time_s == pytest.approx(6.53 * micro, rel=0.1)
 
 
 def test_strided_steps_are_met_kernel_by_kernel() -> None:
