@@ -73,7 +73,7 @@ def test_eager_passes_are_met(rows: list[Row]) -> None:
 
 
 def test_a_named_attention_kernel_says_nothing_about_norms() -> None:
-    """The H200's own norms serve the pass, whichever attention is named; for one token 6.1 us, and 0.43 to the next."""
+    """The H200's own norms serve the pass, whichever attention is named: 6.1 us, and 0.43 to the next."""
     micro = 1e-6
     for library in (None, "fa2", "cudnn"):
         report = step("llama3-8b", gpu="h200", context=1024, eager=True, merged=True, library=library)
