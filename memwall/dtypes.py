@@ -7,8 +7,10 @@ A format is stored as `bits` an element plus, for block-scaled formats, `scale_b
 
 Sources: OCP Microscaling Formats v1.0 (mx*: E8M0 scale per 32); NVIDIA's NVFP4 (E4M3 scale per 16);
 GPTQ/AWQ checkpoints (int4-gN: 16-bit scale a group, `-zp` with 4-bit zero points); GGML (q8_0, q4_0:
-16-bit scale per 32); DeepSeek-V3's report, arXiv:2412.19437, section 3.3.2 (fp8-128x128: a 32-bit scale
-a square).
+16-bit scale per 32; q6_k: sixteen 8-bit and one 16-bit scale per 256; q4_k: 128 bits of scales and minima per
+256; q4_k_m: half of the layers' value and down projections in q6_k, the rest in q4_k: 4.797 bits in Llama 3,
+llama.cpp, src/llama-quant.cpp); gpt-fast (int4-g32-zp16: 16-bit scales and zeros); DeepSeek-V3's report,
+arXiv:2412.19437, section 3.3.2 (fp8-128x128: a 32-bit scale a square).
 """
 
 from __future__ import annotations
@@ -60,6 +62,9 @@ _FORMATS = (
     Dtype("int8-g128", 8, None, 16, 128),
     Dtype("q8_0", 8, None, 16, 32),
     Dtype("q4_0", 4, None, 16, 32),
+    Dtype("q6_k", 6, None, 144, 256),
+    Dtype("q4_k_m", 4, None, 204, 256),  # a mixture: 6 of 7 linear weights in q4_k, 4.5 bits, 1 of 7 in q6_k
+    Dtype("int4-g32-zp16", 4, None, 32, 32),
     Dtype("int32", 32, None),
     Dtype("int64", 64, None),
 )
@@ -78,6 +83,8 @@ _ALIASES = {
     "fp8-e5m2": "fp8",
     "q8-0": "q8_0",
     "q4-0": "q4_0",
+    "q6-k": "q6_k",
+    "q4-k-m": "q4_k_m",
 }
 
 ENGINES = frozenset(d.engine for d in _FORMATS if d.engine)

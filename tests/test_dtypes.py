@@ -39,6 +39,11 @@ BITS = {
     "int8-g128": 8.125,  # 8 + 16/128
     "q8_0": 8.5,  # GGML's block_q8_0: 34 bytes for 32 elements
     "q4_0": 4.5,  # GGML's block_q4_0: 18 bytes for 32 elements
+    "q6_k": 6.5625,  # GGML's block_q6_K: 210 bytes for 256 elements
+    # 144 bytes for 256 elements in q4_k; of 218.1 M weights a Llama 3 8B layer, half of its 62.9 M of values
+    # and downs in q6_k: 4.5 + 0.1442 x 2.0625 = 4.797, in 256ths
+    "q4_k_m": 4 + 204 / 256,
+    "int4-g32-zp16": 5,  # 4 + (16 + 16)/32
     "int32": 32,
     "int64": 64,
 }

@@ -33,7 +33,7 @@ Examples:
 pip install 'memwall[verify]' (CUDA 13) or 'memwall[verify-cuda12]'; exit code 5: it cannot run here.
 Mechanisms with fewer than 8 rows are left out, and named: their shipped constants serve.
 A measured table has the columns of predict, and time_us. The shipped files are made so, in minutes:
---rebuild hardware/calibrations
+--rebuild hardware/calibrations; then --engines hardware/engines, in seconds
 """
 
 SHIPPED_SOURCE = "configs/measurements, whose README names each set's source and licence"
@@ -48,6 +48,7 @@ REBUILD = "memwall calibrate --rebuild hardware/calibrations"
 @click.option("--source", metavar="TEXT", help="where the rows come from, for the file; default: its name")
 @click.option("-o", "--output", metavar="FILE", help="write there; default: stdout")
 @click.option("--rebuild", metavar="DIR", help="fit every shipped calibration anew, into this folder")
+@click.option("--engines", metavar="DIR", help="fit every shipped engine anew, into this folder")
 def command(
     measured: str | None,
     from_device: bool,
@@ -56,16 +57,18 @@ def command(
     source: str | None,
     output: str | None,
     rebuild: str | None,
+    engines: str | None,
 ) -> int:
     """The few constants of a GPU's estimates, from measured rows, cross-validated."""
     if keep and not from_device:
         raise UsageError("--keep keeps what --from-device measures", "Add --from-device, or leave it out")
-    if rebuild:
+    if rebuild or engines:
         if measured or gpu or from_device:
+            named = "--rebuild" if rebuild else "--engines"
             raise UsageError(
-                "--rebuild fits what memwall ships", "Leave out the table, --from-device and --gpu"
+                f"{named} fits what memwall ships", "Leave out the table, --from-device and --gpu"
             )
-        return _rebuild(rebuild)
+        return _rebuild(rebuild) if rebuild else _refit(engines or "")
     if from_device:
         if measured:
             raise UsageError("--from-device measures anew, and a table is named too", "Leave out one of them")
@@ -178,6 +181,22 @@ def _rebuilt() -> Iterator[tuple[str, str]]:
         yield f"{each.name}.yaml", text
     yield "bands.yaml", bands_yaml(made.bands, _today(), REBUILD)
     yield "held_out.csv", held_out_csv(made.held_out)
+
+
+def _refit(folder: str) -> int:
+    """The engines' files with constants fitted anew, whole passes against the kernels' estimates of today."""
+    from memwall.catalog import shipped_text
+    from memwall.estimate.engine import FOLDER, engines
+    from memwall.reports.engine_fit import refits, rewritten
+
+    if not os.path.isdir(folder):
+        raise UsageError(f"--engines {folder}: no such folder", f"In a checkout: {FOLDER}")
+    for engine in engines():
+        text = shipped_text(f"{FOLDER}/{engine.name}.yaml")
+        found = refits(engine) if engine.fitted else []
+        made = rewritten(text, found) if found else text
+        write(Output(None, False, os.path.join(folder, f"{engine.name}.yaml"), "never"), made)
+    return 0
 
 
 def _today() -> str:

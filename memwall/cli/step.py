@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from memwall.cli.devices import on_each, show
+from memwall.cli.engines import engine_option
 from memwall.cli.estimates import estimate_options, on_one
 from memwall.cli.layouts import layout_options, offload_options
 from memwall.cli.models import load_model, model_option, source_option
@@ -35,6 +36,7 @@ Examples:
   memwall step --model llama3-70b --gpu h100 --tp 8 --batch 32 --context 4096
   memwall step --model deepseek-v3 --gpu h200 --tp 8 --ep 8 --context 4096
   memwall step --model llama3-8b --phase decode --context 8192 --eager
+  memwall step --model llama3-8b --gpu h100 --context 1024 --engine vllm
   memwall step --model qwen3-32b --context 8192 --gpu h200,b200 --json
 """
 
@@ -66,6 +68,7 @@ Examples:
 @layout_options
 @offload_options
 @estimate_options
+@engine_option
 @set_option
 @output_options
 def command(gpu: str | None, model: str, changes: dict[str, str], **options: Any) -> int:

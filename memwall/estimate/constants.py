@@ -18,8 +18,9 @@ from typing import Any, NamedTuple
 from memwall import yamlfile
 from memwall.catalog import read_file, shipped_names, shipped_text
 from memwall.errors import FileError
-from memwall.estimate.families import FAMILIES
+from memwall.estimate.families import FAMILIES, STEPS
 from memwall.estimate.library import HOST_TIMED, Library, parse
+from memwall.estimate.scope import concerned
 from memwall.hardware import Device
 from memwall.units import to_si
 
@@ -53,6 +54,8 @@ GENERATIONS = {
 PHYSICS, ARCHITECTURE, CALIBRATED = "physics", "architecture default", "calibrated"
 LIBRARY_UNKNOWN = "library unknown"
 """Not a basis that is shown: how much wider the error is where nobody says which implementation runs."""
+EAGER = "eager"
+"""Steps that only a framework running without a compiler has, whichever the generation."""
 _PREFIXES = {"us": "s", "ns": "s", "pj": "j"}
 
 
@@ -104,6 +107,7 @@ def choose(family: str, number: str, device: Device, library: Library, own: Sequ
         LookupError: no calibration has the mechanism.
     """
     own = [fit for fit in own if device.name in fit.gpus]
+    library = _concerned(family, device.name, generation_of(device), library)
     fit = _closest(family, number, device, library, own)
     same = fit.format in (number, "any")
     if same and device.name in fit.gpus:
@@ -118,7 +122,8 @@ def choose(family: str, number: str, device: Device, library: Library, own: Sequ
 
 def _closest(family: str, number: str, device: Device, library: Library, own: Sequence[Fit]) -> Fit:
     generation = generation_of(device)
-    for name in ("", device.name, generation, GENERAL):  # the next is read when the one before does not serve
+    # The next is read when the one before does not serve.
+    for name in ("", device.name, generation, GENERAL, EAGER):
         fits = shipped(name) if name else own
         alike = [fit for fit in fits if fit.family == family and _timed_alike(fit, library)]
         serving = [fit for fit in alike if fit.format in (number, "any")]
@@ -131,6 +136,14 @@ def _closest(family: str, number: str, device: Device, library: Library, own: Se
     if found is None:
         raise LookupError(family)
     return found
+
+
+@cache
+def _concerned(family: str, device: str, generation: str, library: Library) -> Library:
+    """The library, as far as this mechanism has to do with it."""
+    names = (device, generation, GENERAL)
+    own, *others = ([fit.library for fit in shipped(name) if fit.family == family] for name in names)
+    return concerned(library, own, [*own, *(each for some in others for each in some)], family in STEPS)
 
 
 def _timed_alike(fit: Fit, library: Library) -> bool:

@@ -38,6 +38,9 @@ FAMILIES: Mapping[str, Family] = {
     "decode": _DECODE,
     "mla_decode": _DECODE,
     "elementwise": _ROWWISE,
+    "strided": _ROWWISE,
+    "concatenate": _ROWWISE,
+    "scatter": _ROWWISE,
     "activation": _ROWWISE,
     "gated": _ROWWISE,
     "rmsnorm": _ROWWISE,
@@ -48,6 +51,9 @@ FAMILIES: Mapping[str, Family] = {
     "gather": _ROWWISE,
 }
 """Mechanisms by name; a calibration has constants for each that it has measured."""
+
+STEPS = frozenset(name for name, family in FAMILIES.items() if family is _ROWWISE)
+"""What passes between products and attention: norms, elementwise steps, gathers."""
 
 _ROWWISE_KERNELS = {
     "rmsnorm": "rmsnorm",
@@ -60,7 +66,17 @@ _ROWWISE_KERNELS = {
     "silu_mul": "gated",
     "read_sum": "read",
     "gather": "gather",
+    "negate": "strided",
+    "times cos": "strided",
+    "times sin": "strided",
+    "add turned": "strided",
+    "silu of a part": "strided",
+    "mul by a part": "strided",
+    "concatenate": "concatenate",
+    "write K": "scatter",
+    "write V": "scatter",
 }
+"""Eager steps on part of a row, or on transposed heads, are strided: no vector load serves them."""
 _CLASSES = {"bf16": "16-bit", "fp16": "16-bit"}
 
 
@@ -91,7 +107,7 @@ def run_of(kernel: Kernel) -> Run:
         return _product(kernel)
     largest = kernel.writes[0] if len(kernel.writes[0].shape) > 1 else kernel.reads[0]
     rows, cols = _rows(largest), largest.shape[-1]
-    family = _ROWWISE_KERNELS.get(kernel.name, "elementwise")
+    family = _ROWWISE_KERNELS.get(kernel.name.rpartition(": ")[2], "elementwise")
     return Run(family, RowwiseShape(rows, cols, kernel_work(kernel).traffic_bytes), "any", None)
 
 

@@ -61,6 +61,10 @@ class Storage(NamedTuple):
     """What it computes in where activations are quantised, too; None: weights alone, widened to 16 bits."""
     every: bool = False
     """Whether it covers linear layers that the checkpoint keeps at 16 bits too: a format asked for does."""
+    head_in: Dtype | None = None
+    """The quantised head's own format; None: the linear layers'."""
+    table: Dtype | None = None
+    """The embedding's; None: 16 bits."""
 
 
 class Model(NamedTuple):

@@ -14,6 +14,9 @@ from memwall.models.weights import Weight, largest_share
 PLAIN = find("bf16")
 """Everything that is not quantised: 2 bytes an element, whatever torch_dtype a file names."""
 
+WHOLE_FILES = {"q4_k_m": ("q6_k", "q4_k_m")}
+"""Recipes for a whole file: the formats of its head and embedding, llama.cpp, src/llama-quant.cpp."""
+
 
 class WeightBytes(NamedTuple):
     """Stored weights [B]."""
@@ -37,7 +40,11 @@ def storage_of(model: Model, weight_dtype: str | None = None) -> Storage:
     """
     if weight_dtype is None:
         return model.storage or Storage(PLAIN.name, PLAIN)
-    return Storage(weight_dtype, find(weight_dtype), every=True)
+    linear = find(weight_dtype)
+    if linear.name in WHOLE_FILES:
+        head, table = (find(name) for name in WHOLE_FILES[linear.name])
+        return Storage(weight_dtype, linear, head=True, every=True, head_in=head, table=table)
+    return Storage(weight_dtype, linear, every=True)
 
 
 def weight_bytes(model: Model, storage: Storage | None = None, tensor_parallel: int = 1) -> WeightBytes:
@@ -71,6 +78,10 @@ def weight_bytes(model: Model, storage: Storage | None = None, tensor_parallel: 
 def item_bytes(item: Item, storage: Storage, tensor_parallel: int = 1) -> int:
     """One kind of weight, all its repeats, on each GPU [B]."""
     dtype = storage.linear if _covered(item, storage) else PLAIN
+    if item.weight.role == "head" and storage.head:
+        dtype = storage.head_in or storage.linear
+    elif "embed_tokens" in item.weight.name:
+        dtype = storage.table or PLAIN
     return item.repeats * _bytes(item.weight, dtype, tensor_parallel)
 
 

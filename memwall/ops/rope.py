@@ -137,5 +137,5 @@ def turning_steps(x: Tensor, y: Tensor) -> tuple[Kernel, ...]:
         Kernel(f"rope {x.name}: concatenate", (negated, first), (rotated,)),
         Kernel(f"rope {x.name}: times cos", (x, cos), (by_cos,), vector_flops=elements),
         Kernel(f"rope {x.name}: times sin", (rotated, sin), (by_sin,), vector_flops=elements),
-        Kernel(f"rope {x.name}: add", (by_cos, by_sin), (y,), vector_flops=elements),
+        Kernel(f"rope {x.name}: add turned", (by_cos, by_sin), (y,), vector_flops=elements),
     )

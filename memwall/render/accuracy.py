@@ -8,6 +8,7 @@ from memwall.estimate.calibrate import Spread
 from memwall.render.data import Record
 from memwall.render.page import Lines, Page, Section, Table
 from memwall.reports.accuracy import AccuracyReport, Held
+from memwall.reports.passes import PassLine
 
 SHOWN = 10
 """Rows below their bound that are named."""
@@ -33,7 +34,11 @@ def records(report: AccuracyReport) -> list[Record]:
         }
         for each in report.held
     ]
-    return [*lines, *held]
+    whole: list[Record] = [
+        {"op": "pass", "engine": each.key[0], "gpu": each.key[1], **_pass_record(each)}
+        for each in report.passes
+    ]
+    return [*lines, *held, *whole]
 
 
 def page(report: AccuracyReport) -> Page:
@@ -50,7 +55,35 @@ def page(report: AccuracyReport) -> Page:
     ]
     if report.held:
         sections.append(Section("Held out of the fit", _held_table(report.held)))
+    if report.passes:
+        sections.append(Section("Whole passes beside measured ones", _pass_table(report.passes)))
     return [*sections, Section("Notes", Lines(_notes(report)))]
+
+
+def _pass_record(line: PassLine) -> Record:
+    return {
+        "rows": line.rows,
+        "median": line.median,
+        "p90": line.p90,
+        "within_25": line.within_25,
+        "bias": line.bias,
+    }
+
+
+def _pass_table(lines: Sequence[PassLine]) -> Table:
+    """By engine and GPU."""
+    rows = [
+        (
+            *each.key,
+            str(each.rows),
+            *map(_percent, (each.median, each.p90, each.within_25)),
+            f"{each.bias:.2f}",
+        )
+        for each in lines
+    ]
+    return Table(
+        rows, ("engine", "GPU", "rows", "median", "p90", "within 25 %", "bias"), frozenset(range(2, 7))
+    )
 
 
 def _spread_record(spread: Spread) -> Record:

@@ -8,7 +8,7 @@ from memwall.render.layouts import layout_own_notes, layout_record, layout_share
 from memwall.reports.evidence import confession, remarks
 from memwall.reports.lengths import too_long
 from memwall.reports.step import Line, StepReport, whole_bytes
-from memwall.units import format_bytes, significant
+from memwall.units import format_bytes, format_seconds, significant
 
 LITTLE = 0.01
 """Activations below this share of the traffic need no remark."""
@@ -51,6 +51,8 @@ def record(report: StepReport) -> Record:
         "bound_time_s": report.bound_time_s,
         **estimate_record(report.estimate),
         "estimate_tokens_per_s": _estimated_rate(report),
+        "engine": report.engine.name if report.engine else None,
+        "engine_time_s": report.engine_time_s,
         "terms_s": {limit: times[limit] for limit in LIMITS if limit in times},
         "kernels_bound_time_s": report.kernels_bound_time_s,
         "ttft_s": None if decode else report.bound_time_s,
@@ -114,6 +116,7 @@ def shared_notes(report: StepReport) -> list[str]:
     notes = [f"by default: {', '.join(report.defaults)}"] if report.defaults else []
     if report.phase == "decode":
         notes.append("the new token is counted in the context: attention reads as many keys")
+    notes += _without_engine(report)
     if any(launch.kind == "routing" for launch in (line.launch for line in report.lines)):
         notes.append(
             "experts: those that the batch meets on average with even routing, N (1 - (1 - k/N)^tokens)"
@@ -129,7 +132,7 @@ def shared_notes(report: StepReport) -> list[str]:
 
 def own_notes(report: StepReport) -> list[str]:
     """What holds on this device alone."""
-    notes = remarks(report.device, report.bounds)
+    notes = [*remarks(report.device, report.bounds), *_engine_notes(report)]
     too_large = warning(report)
     if too_large:
         notes.append(too_large)
@@ -142,6 +145,30 @@ def own_notes(report: StepReport) -> list[str]:
     if report.whole.limited_by == "hbm" and share > LITTLE:
         notes.append(f"activations are {percent(share)} of the traffic; those that stay in L2 cost less")
     return notes
+
+
+def _engine_notes(report: StepReport) -> list[str]:
+    """Whose step is estimated, and what that adds to the kernels."""
+    engine = report.engine
+    if report.estimate is None or engine is None:
+        return []
+    own = format_seconds(report.engine_time_s)
+    notes = [f"a step of {engine.title}: {own} of its own, for its host, launches and waits"]
+    if engine.gpus and report.device.name not in engine.gpus:
+        notes.append(f"fitted on other GPUs: {', '.join(engine.gpus)}")
+    return notes
+
+
+def _without_engine(report: StepReport) -> list[str]:
+    """What is assumed of the host where no engine's step is estimated."""
+    asked = report.asked["engine"]
+    if report.estimate is None or report.engine is not None:
+        return []
+    if asked:
+        return [f"--engine {asked} is of decoding: this prefill is estimated as kernels alone"]
+    if report.phase != "decode":
+        return []
+    return ["the estimate is of kernels alone, in a CUDA graph; with an engine's host: --engine vllm"]
 
 
 def percent(share: float) -> str:

@@ -14,9 +14,12 @@ from memwall.errors import MemwallError
 from memwall.estimate import constants, measurements
 from memwall.estimate.calibrate import Spread, spread
 from memwall.estimate.datafiles import shipped_tables
+from memwall.estimate.engine import engines
 from memwall.estimate.predict import Prediction, predict
 from memwall.estimate.rows import Row
 from memwall.estimate.samples import Measured
+from memwall.reports import passes
+from memwall.reports.passes import PassLine
 
 TOLERANCE = 1.02
 """A bound may exceed a measured time by so much: clocks and timers are no better."""
@@ -60,6 +63,8 @@ class AccuracyReport(NamedTuple):
     fits: int
     constants: int
     """Fitted, in all calibrations together."""
+    passes: Sequence[PassLine] = ()
+    """Whole passes, by engine; of the shipped rows."""
 
 
 def accuracy(
@@ -99,8 +104,17 @@ def accuracy(
         missing,
         () if data else _held(),
         len(fits),
-        sum(len(fit.fitted) for fit in fits),
+        sum(len(fit.fitted) for fit in fits) + sum(engine.fitted for engine in engines()),
+        () if data else _passes(),
     )
+
+
+def _passes() -> tuple[PassLine, ...]:
+    """Decoding with one sequence and with several, and decoders in PyTorch."""
+    alone = [each for each in passes.decoding() if each.batch == 1]
+    several = [each._replace(gpu="batch 16, 64") for each in passes.decoding() if each.batch > 1]
+    every = [*alone, *several, *passes.decoders()]
+    return tuple(passes.lines(every))
 
 
 def label(row: Row) -> str:

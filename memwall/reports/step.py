@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from memwall.bound import bound
+from memwall.estimate.engine import Engine
+from memwall.estimate.estimate import Estimate
 from memwall.estimate.library import library_named
 from memwall.estimate.own import own_fits
 from memwall.hardware import Device
@@ -13,7 +15,7 @@ from memwall.models.model import Model
 from memwall.models.step.launch import Launch
 from memwall.models.step.sides import source_default
 from memwall.models.step.whole import kernels
-from memwall.program import kernel_work
+from memwall.program import Kernel, kernel_work
 from memwall.reports.case import DEFAULT_GPU, device_of
 from memwall.reports.expected import kernel_estimate
 from memwall.reports.step_layout import spread_of, with_links
@@ -48,6 +50,7 @@ def step(
     offload_weights: str | None = None,
     offload_cache: str | None = None,
     library: str | None = None,
+    engine: str | None = None,
     calibration: str | None = None,
     bound_only: bool = False,
     changes: Mapping[str, str | float] | None = None,
@@ -80,6 +83,7 @@ def step(
         offload_weights: of each GPU, kept in the host's memory and fetched in every pass: "40GiB".
         offload_cache: of each GPU's cache, the same.
         library: whose kernels are estimated: cublas, fa3, trtllm, vllm ...
+        engine: whose step is estimated: llama.cpp, vllm ...; by default a pass compiled into a CUDA graph.
         calibration: a file of constants for the estimate, as `memwall calibrate` makes.
         bound_only: leave out the estimate.
         changes: what-ifs on the device.
@@ -96,7 +100,7 @@ def step(
         "merged": merged, "tp": tp, "pp": pp, "ep": ep, "dp": dp,
         "sequence_parallel": sequence_parallel, "imbalance": imbalance,
         "offload_weights": offload_weights, "offload_cache": offload_cache,
-        "library": library, "calibration": calibration,
+        "library": library, "engine": engine, "calibration": calibration,
     }  # fmt: skip
     device = device_of(gpu, changes)
     loaded = load_model(model) if isinstance(model, str) else model
@@ -108,11 +112,12 @@ def step(
     other = kernels(part, chosen._replace(eager=not eager, merged=merged or eager))
     other_bytes = whole_bytes(work_of(other).traffic_bytes)
     lines = _lines(kernels(part, chosen), device)
-    lines = lines if bound_only else _estimated(lines, device, library, calibration)
+    lines = lines if bound_only else _estimated(lines, device, library, calibration, ready.engine)
     spread = spread_of(loaded, device, layout, chosen, asked)
     whole = with_links(bound(total(line.work for line in lines), device), spread)
     given = (ready.phase, ready.tokens, ready.source, ready.formats, ready.storage, chosen)
-    return StepReport(device, loaded, *given, lines, whole, other_bytes, asked, defaults, spread)
+    rest = (whole, other_bytes, asked, defaults, spread, ready.engine)
+    return StepReport(device, loaded, *given, lines, *rest)
 
 
 def _lines(launches: Iterable[Launch], device: Device) -> tuple[Line, ...]:
@@ -120,10 +125,17 @@ def _lines(launches: Iterable[Launch], device: Device) -> tuple[Line, ...]:
 
 
 def _estimated(
-    lines: tuple[Line, ...], device: Device, library: str | None, calibration: str | None
+    lines: tuple[Line, ...],
+    device: Device,
+    library: str | None,
+    calibration: str | None,
+    engine: Engine | None,
 ) -> tuple[Line, ...]:
     """The lines with the expected time of each kernel."""
     own, named = own_fits(calibration, device), library_named(library)
-    return tuple(
-        line._replace(estimate=kernel_estimate(line.launch.kernel, device, named, own)) for line in lines
-    )
+
+    def estimated(kernel: Kernel) -> Estimate:
+        found = kernel_estimate(kernel, device, named, own)
+        return engine.estimated(found, device) if engine else found
+
+    return tuple(line._replace(estimate=estimated(line.launch.kernel)) for line in lines)

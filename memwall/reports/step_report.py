@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from memwall.bound import Bound
 from memwall.errors import NotAvailable
+from memwall.estimate.engine import Engine
 from memwall.estimate.estimate import Estimate, together
 from memwall.hardware import Device
 from memwall.memory.budget import total_memory
@@ -65,6 +66,8 @@ class StepReport(NamedTuple):
     defaults: tuple[str, ...]
     spread: Spread
     """How it is laid out on several GPUs, and what they exchange."""
+    engine: Engine | None = None
+    """Whose step of decoding is estimated; None: a pass compiled into a CUDA graph."""
 
     def to_dict(self) -> dict[str, Any]:
         """The report under the keys of its JSON."""
@@ -115,7 +118,27 @@ class StepReport(NamedTuple):
         between_s = self.spread.estimate_time_s
         known_s = self.spread.bound_time_s if between_s is None else between_s
         time_s = self.spread.beside_host(self.spread.stretch * (kernels.time_s + known_s))
-        return kernels._replace(time_s=time_s, bound_time_s=self.kernels_bound_time_s)
+        found = kernels._replace(time_s=time_s, bound_time_s=self.kernels_bound_time_s)
+        if self.engine is None:
+            return found
+        return found._replace(
+            time_s=time_s + self.engine_time_s,
+            basis=self.engine.basis(self.device),
+            error_p50=self.engine.on(self.device).error_p50,
+            error_p90=self.engine.on(self.device).error_p90,
+        )
+
+    @property
+    def engine_time_s(self) -> float:
+        """What the engine adds to kernels and exchanges: host, launches, waiting for each other [s]."""
+        if self.engine is None:
+            return 0.0
+        layout = self.spread.layout
+        layers = sum(group.repeats for group in self.model.layers)
+        exchanges = sum(each.repeats for each in self.spread.exchanges)
+        return self.engine.overhead_s(
+            self.device, layers, self.setting.tokens.batch, layout.tp, layout.pp, exchanges
+        )
 
     def share(self, line: Line) -> float:
         """A kernel's part of the pass, one after the other."""

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from memwall.errors import UsageError
+from memwall.estimate.engine import Engine, engine_named
 from memwall.hardware import Device
 from memwall.models.model import Model, Storage
 from memwall.models.passes import Tokens
@@ -33,6 +34,8 @@ class Settled(NamedTuple):
     """What one GPU runs of the model."""
     setting: Setting
     """Of one GPU, in the form of attention that its device runs fastest."""
+    engine: Engine | None
+    """Whose step of decoding it is, where one is named."""
 
 
 def settled(model: Model, device: Device, asked: Mapping[str, Any]) -> Settled:
@@ -47,14 +50,23 @@ def settled(model: Model, device: Device, asked: Mapping[str, Any]) -> Settled:
     seq, context = asked.get("seq"), asked.get("context")
     phase = phase_of(model, asked.get("phase"), seq, context)
     tokens, source = tokens_of(model, phase, asked["batch"], seq, context, asked.get("source_tokens"))
-    named = (asked.get(name) for name in ("dtype", "weight_dtype", "kv_dtype"))
-    formats, storage = formats_of(model, device, *named)
+    engine, computed = _engine(asked.get("engine"), model, phase, asked.get("dtype"))
+    formats, storage = formats_of(model, device, computed, asked.get("weight_dtype"), asked.get("kv_dtype"))
     layout = layout_of(model, device, asked)
     part = shard(model, layout)
     setting = setting_of(device, formats, storage, tokens, phase)._replace(source=source, impl=impl)
     setting = part_of(setting, layout, tokens)._replace(eager=eager, merged=merged or not eager)
     chosen = fastest(part, setting, device)
-    return Settled(phase, tokens, source, formats, storage, layout, part, chosen)
+    return Settled(phase, tokens, source, formats, storage, layout, part, chosen, engine)
+
+
+def _engine(
+    name: str | None, model: Model, phase: str, dtype: str | None
+) -> tuple[Engine | None, str | None]:
+    """Whose step of decoding it is, and what it computes in where neither user nor checkpoint says."""
+    engine = engine_named(name)
+    own = engine.dtype if engine and not model.storage else None
+    return engine if phase == "decode" else None, dtype or own
 
 
 def check_impl(impl: str) -> None:

@@ -62,7 +62,11 @@ def covered(weight: Weight, setting: Setting) -> bool:
 
 def precision_of(weight: Weight, setting: Setting) -> Precision:
     """The formats of the product with a weight."""
-    return setting.linear if covered(weight, setting) else setting.plain
+    if not covered(weight, setting):
+        return setting.plain
+    if weight.role == "head" and setting.storage.head_in:
+        return setting.linear._replace(weight=setting.storage.head_in)
+    return setting.linear
 
 
 def parameters(weights: Sequence[Weight], setting: Setting) -> tuple[Tensor, ...]:

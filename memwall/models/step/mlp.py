@@ -14,6 +14,9 @@ from memwall.ops.elementwise import add, gelu, silu_mul
 from memwall.ops.moe import moe_combine, moe_dispatch, route
 from memwall.program import Tensor
 
+PARTED = {"silu": "silu of a part", "mul": "mul by a part"}
+"""The steps of an eager SwiGLU where gate and up are one product."""
+
 
 def perceived(mlp: Mlp, weights: Sequence[Weight], hidden: int, setting: Setting) -> list[Launch]:
     """All kernels of one MLP; in a model whose MLPs differ in width, each names its own."""
@@ -32,6 +35,8 @@ def _dense(
     if gated:
         program = silu_mul(rows, width, precision=setting.plain, impl=setting.steps)
         activation = launched(f"{area}.silu*mul", "elementwise", program)
+        if setting.eager and setting.merged:
+            activation = [_of_halves(launch) for launch in activation]
     else:
         activation = launched(f"{area}.activation", "elementwise", gelu(rows, width, precision=setting.plain))
     return [
@@ -39,6 +44,11 @@ def _dense(
         *narrowed(activation, setting),
         *linear(area, "down", weights, setting),
     ]
+
+
+def _of_halves(launch: Launch) -> Launch:
+    """The same kernel on gate and up as halves of one product's rows."""
+    return launch._replace(kernel=launch.kernel._replace(name=PARTED[launch.kernel.name]))
 
 
 def _experts(mlp: Experts, weights: Sequence[Weight], hidden: int, setting: Setting) -> list[Launch]:
