@@ -67,6 +67,16 @@ def test_libraries_formats_and_hosts_sweep_to_their_single_answers() -> None:
     compare(table, "llama3-8b", tuple(asked))
 
 
+def test_engines_sweep_to_their_single_answers() -> None:
+    asked: dict[str, Any] = {
+        "engine": ["vllm", "llama.cpp", "tensorrt-llm"], "weight_dtype": ["q4_k_m"],
+        "gpu": ["h100", "mi300x"], "batch": [1, 7, 20], "context": [1, 3000], "pp": [1, 2],
+    }  # fmt: skip
+    table = memwall.sweep("step", model="llama3-8b", estimate=True, **asked)
+    assert len(table) == 72
+    compare(table, "llama3-8b", tuple(asked))
+
+
 T5 = {
     "model_type": "t5", "architectures": ["T5ForConditionalGeneration"], "d_model": 512, "d_kv": 64,
     "d_ff": 2048,

@@ -34,7 +34,7 @@ from memwall.estimate.estimate import Estimate, Part
 from memwall.estimate.families import STEPS
 from memwall.estimate.gemm import GemmShape
 from memwall.hardware import Device
-from memwall.maths import smooth_maximum
+from memwall.maths import Count, maximum, smooth_maximum
 
 FOLDER = "hardware/engines"
 FEW_ROWS = 8
@@ -110,7 +110,9 @@ class Engine(NamedTuple):
         """What an estimate with it rests on."""
         return f"{CALIBRATED}: {device.name}" if device.name in self.gpus else ARCHITECTURE
 
-    def overhead_s(self, device: Device, layers: int, batch: int, tp: int, pp: int, exchanges: int) -> float:
+    def overhead_s(
+        self, device: Device, layers: int, batch: Count, tp: int, pp: int, exchanges: int
+    ) -> Count:
         """What it adds to a step's kernels and exchanges [s]."""
         c = self.on(device).constants
         host_s = c.host_s + c.sequence_s * (batch - 1)
@@ -122,9 +124,9 @@ class Engine(NamedTuple):
         time_s = self._time_s(estimate.parts[0], estimate.bound_time_s, device)
         if time_s is None:
             return estimate
-        return estimate._replace(time_s=max(time_s, estimate.bound_time_s), basis=self.basis(device))
+        return estimate._replace(time_s=maximum(time_s, estimate.bound_time_s), basis=self.basis(device))
 
-    def _time_s(self, part: Part, bound_s: float, device: Device) -> float | None:
+    def _time_s(self, part: Part, bound_s: Count, device: Device) -> Count | None:
         """None: as the library has it."""
         c, run = self.on(device).constants, part.run
         if run.family == "decode":
@@ -137,7 +139,7 @@ class Engine(NamedTuple):
         return _product_s(run.shape, device, c) if product else None
 
 
-def _product_s(shape: GemmShape, device: Device, c: Constants) -> float:
+def _product_s(shape: GemmShape, device: Device, c: Constants) -> Count:
     """A matrix times a few vectors, from memory or as fast as the cores take it."""
     clocks = core_clocks_per_s(device)
     time_s = shape.traffic_bytes / (device.bandwidth.value * c.product_share)
@@ -147,21 +149,21 @@ def _product_s(shape: GemmShape, device: Device, c: Constants) -> float:
     if c.weights_per_clock:
         widened_s = shape.products * shape.n * shape.k / (clocks * c.weights_per_clock)
         time_s = smooth_maximum(time_s, widened_s, c.sharpness)
-    return float(time_s)
+    return time_s
 
 
-def _attention_s(part: Part, device: Device, c: Constants) -> float:
+def _attention_s(part: Part, device: Device, c: Constants) -> Count:
     """Attention with one query token a sequence."""
     shape = part.run.shape
     if c.lanes_per_clock:
         elements = shape.batch * shape.heads * shape.seq_kv * (shape.head_dim + shape.head_dim_v)
         lanes_s = elements / (core_clocks_per_s(device) * c.lanes_per_clock)
-        return float(shape.traffic_bytes / device.bandwidth.value + lanes_s)
+        return shape.traffic_bytes / device.bandwidth.value + lanes_s
     mechanism, chip = part.fit.constants, Chip.of(device, part.run.compute)
     quick = mechanism._replace(
         launch_s=min(mechanism.launch_s, c.launch_s), most_splits=c.most_splits or mechanism.most_splits
     )
-    return float(decode_time_s(shape, chip, quick))
+    return decode_time_s(shape, chip, quick)
 
 
 def core_clocks_per_s(device: Device) -> float:

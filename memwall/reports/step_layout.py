@@ -8,7 +8,9 @@ from typing import Any, NamedTuple
 from memwall import nodes
 from memwall.bound import Bound, Term
 from memwall.errors import UsageError
+from memwall.estimate.engine import Engine
 from memwall.hardware import Device
+from memwall.maths import Count
 from memwall.models.model import Model
 from memwall.models.passes import Tokens
 from memwall.models.step.launch import Setting
@@ -153,3 +155,10 @@ def busiest_link(terms: Iterable[Term]) -> Term | None:
         by_link[key] = term._replace(amount=amount)
     busiest = max(by_link.values(), key=lambda term: term.time_s, default=None)
     return busiest if busiest is not None and busiest.amount else None
+
+
+def engine_s(engine: Engine, model: Model, device: Device, spread: Spread, batch: Count) -> Count:
+    """What an engine adds to the kernels and exchanges of a pass, of a GPU's batch [s]."""
+    layers = sum(group.repeats for group in model.layers)
+    exchanges = sum(each.repeats for each in spread.exchanges)
+    return engine.overhead_s(device, layers, batch, spread.layout.tp, spread.layout.pp, exchanges)

@@ -10,6 +10,7 @@ from memwall.errors import NotAvailable
 from memwall.estimate.engine import Engine
 from memwall.estimate.estimate import Estimate, together
 from memwall.hardware import Device
+from memwall.maths import Count
 from memwall.memory.budget import total_memory
 from memwall.models.model import Model, Storage
 from memwall.models.passes import Tokens
@@ -18,7 +19,7 @@ from memwall.parallel.memory import cache_on_a_gpu, weights_on_a_gpu
 from memwall.program import Work
 from memwall.reports import notebook
 from memwall.reports.case import Formats
-from memwall.reports.step_layout import Spread
+from memwall.reports.step_layout import Spread, engine_s
 
 if TYPE_CHECKING:
     from memwall.reports.steps import Step
@@ -129,16 +130,11 @@ class StepReport(NamedTuple):
         )
 
     @property
-    def engine_time_s(self) -> float:
+    def engine_time_s(self) -> Count:
         """What the engine adds to kernels and exchanges: host, launches, waiting for each other [s]."""
         if self.engine is None:
             return 0.0
-        layout = self.spread.layout
-        layers = sum(group.repeats for group in self.model.layers)
-        exchanges = sum(each.repeats for each in self.spread.exchanges)
-        return self.engine.overhead_s(
-            self.device, layers, self.setting.tokens.batch, layout.tp, layout.pp, exchanges
-        )
+        return engine_s(self.engine, self.model, self.device, self.spread, self.setting.tokens.batch)
 
     def share(self, line: Line) -> float:
         """A kernel's part of the pass, one after the other."""

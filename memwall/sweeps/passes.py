@@ -14,6 +14,7 @@ from memwall import hardware
 from memwall.bound import Term, busy_terms
 from memwall.errors import NotAvailable
 from memwall.estimate.constants import Fit
+from memwall.estimate.engine import Engine
 from memwall.estimate.estimate import estimate_kernel
 from memwall.estimate.families import FEW_QUERIES
 from memwall.estimate.library import Library, library_named
@@ -25,11 +26,12 @@ from memwall.models.model import Model
 from memwall.models.step.launch import Launch, Setting
 from memwall.models.step.whole import kernels
 from memwall.parallel.memory import cache_on_a_gpu, weights_on_a_gpu
-from memwall.program import kernel_work
+from memwall.program import Kernel, kernel_work
 from memwall.reports.step_layout import (
     OFFLOADS,
     Spread,
     busiest_link,
+    engine_s,
     spread_of,
 )
 from memwall.reports.step_setting import work_of
@@ -71,6 +73,7 @@ class Pass(NamedTuple):
     """Of one GPU's kernels."""
     launches: tuple[Launch, ...]
     spread: Spread
+    engine: Engine | None
     batch: Any
     """Sequences on all GPUs."""
     each: Any
@@ -96,7 +99,7 @@ def answers(settings: Mapping[str, Any]) -> Callable[[Words], Any]:
             settled = settle(device, model, asked, values)
             columns = _bounded(device, model, settled)
             if settings.get("estimate"):
-                columns["estimate_time_s"] = _estimate(device, settled, library, own)
+                columns["estimate_time_s"] = _estimate(device, model, settled, library, own)
             return columns
 
         return answer
@@ -118,6 +121,7 @@ def settle(device: Device, model: Model, asked: Asked, values: Values) -> Pass:
         setting,
         kernels(ready.part, setting),
         spread_of(model, device, ready.layout, setting, {**UNASKED, **asked, "batch": tokens.batch}),
+        ready.engine,
         tokens.batch,
         ready.source if encodes else tokens.seq_q,
         1 if encodes else tokens.seq_kv,
@@ -167,14 +171,17 @@ def _resident(device: Device, model: Model, settled: Pass) -> dict[str, Any]:
     return {"resident_weight_bytes": weights, "resident_cache_bytes": kept, "fits": fits}
 
 
-def _estimate(device: Device, settled: Pass, library: Library, own: tuple[Fit, ...]) -> Any:
+def _estimate(device: Device, model: Model, settled: Pass, library: Library, own: tuple[Fit, ...]) -> Any:
     """The expected time: kernels one after the other, and what passes over the links [s]."""
     bool(settled.setting.tokens.seq_q <= FEW_QUERIES)  # few queries have another formula: those points apart
-    kernels_s = sum(
-        launch.repeats * estimate_kernel(launch.kernel, device, library, own=own).time_s
-        for launch in settled.launches
-    )
-    spread = settled.spread
+    spread, engine = settled.spread, settled.engine
+
+    def kernel_s(kernel: Kernel) -> Any:
+        found = estimate_kernel(kernel, device, library, own=own)
+        return (engine.estimated(found, device) if engine else found).time_s
+
+    kernels_s = sum(launch.repeats * kernel_s(launch.kernel) for launch in settled.launches)
+    added_s = engine_s(engine, model, device, spread, settled.setting.tokens.batch) if engine else 0
     known = spread.estimate_time_s
     between_s = spread.bound_time_s if known is None else known
-    return spread.beside_host(spread.stretch * (kernels_s + between_s))
+    return spread.beside_host(spread.stretch * (kernels_s + between_s)) + added_s
