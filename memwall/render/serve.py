@@ -8,7 +8,8 @@ from memwall.errors import Refusal
 from memwall.render.bounds import compared_notes, notes_section
 from memwall.render.data import Record
 from memwall.render.page import Page, Section, Table, numbers
-from memwall.reports.serve import CHUNK, START_S, ServeReport
+from memwall.reports.serve import ServeReport
+from memwall.reports.serve_engines import CHUNK
 from memwall.units import format_bytes, format_seconds, significant
 
 Row = ServeReport | Refusal
@@ -32,7 +33,15 @@ def record(report: ServeReport) -> Record:
         "isl": demand.isl,
         "osl": demand.osl,
         "rounds": demand.rounds,
+        "spread": demand.spread,
+        "engine": report.serving.engine.name,
+        "max_batch": report.serving.max_batch,
+        "at_once": report.slots,
+        "requests": report.seen.requests,
         "ttft_s": report.ttft_s,
+        "ttft_median_s": report.seen.ttft_median_s,
+        "ttft_p90_s": report.seen.ttft_p90_s,
+        "queue_s": report.seen.queue_s,
         "tpot_s": report.tpot_s,
         "tpot_decode_s": report.step_s,
         "prefill_s": report.alone_s,
@@ -80,22 +89,64 @@ def shared_notes(report: ServeReport) -> list[str]:
         *by_default,
         f"times: {report.basis}",
         f"{demand.users} requests in flight on all GPUs; each user sends the next as soon as one is answered",
-        "TPOT: time between two tokens of a user, others' prompts included; decoding alone is apart",
-        f"TTFT: {format_seconds(START_S)} of the server, a prompt alone, a step, and the wait of the "
-        f"first of {demand.rounds} rounds, when all come at once, as a mean over all",
-        f"prompts are read together up to {CHUNK} tokens a pass; nothing of them is cached from before",
+        *_definitions(report),
         "tokens/s: generated, of all users, over whole requests; of a user 1 / TPOT",
     ]
+
+
+def _definitions(report: ServeReport) -> list[str]:
+    """TTFT and TPOT, and the scheduling that they come from."""
+    demand, serving = report.demand, report.serving
+    lengths = "" if demand.spread == 1 else f", lengths from {significant(demand.spread)} of isl and osl up"
+    step_s, token_s = serving.host_s
+    return [
+        f"all users begin at once, {report.seen.requests // report.users_each} requests each{lengths}",
+        "TPOT: (a request's time - its TTFT) / (osl - 1), others' prompts included, a mean of all requests; "
+        "decoding alone is a step of all",
+        f"TTFT: {format_seconds(serving.engine.start_s)} of server and network, the wait for a place and a "
+        "step, and the pass that reads the prompt; a mean of all requests",
+        f"{serving.engine.name}: {_scheduling(report)}; nothing of prompts is cached from before",
+        f"the host adds {format_seconds(step_s)} to a step and {format_seconds(token_s)} for each who runs",
+    ]
+
+
+def _scheduling(report: ServeReport) -> str:
+    """How prompts come into passes."""
+    serving = report.serving
+    rules = serving.rules(report.slots, report.demand.isl)
+    if rules.prefill_first:
+        how = f"prompts are read first, up to {CHUNK} tokens a pass, and decoding rests"
+    else:
+        how = f"a pass reads up to {rules.limit} tokens of prompts and makes everyone's next token"
+    waits = [
+        f"steps are scheduled {rules.ahead} ahead" if rules.ahead else "",
+        f"requests are looked for every {rules.poll} steps" if rules.poll > 1 else "",
+        f"the first is held for {rules.hold} steps more" if rules.hold else "",
+    ]
+    return "; ".join([how, *filter(None, waits)])
 
 
 def own_notes(report: ServeReport) -> list[str]:
     """What holds on one device."""
     if report.fits:
-        return []
+        return _few(report)
     over = format_bytes(report.needed_bytes - report.total_bytes)
     wider = report.roomier
     instead = f"with {wider.text} it fits" if wider else "no tp within a node holds it"
-    return [f"does not fit: {over} too much on a GPU, so that some users would wait; {instead}"]
+    if report.slots == report.users_each:
+        return [f"does not fit: {over} too much on a GPU, times are as if there were room; {instead}"]
+    return [f"does not fit: {over} too much on a GPU; {instead}", *_few(report)]
+
+
+def _few(report: ServeReport) -> list[str]:
+    """Where fewer than all users run at once."""
+    if report.slots == report.users_each:
+        return []
+    wait = format_seconds(report.seen.queue_s)
+    return [
+        f"{report.slots} of {report.users_each} users of a replica run at once; "
+        f"a request waits {wait} for a place"
+    ]
 
 
 def _title(report: ServeReport) -> str:
@@ -105,11 +156,13 @@ def _title(report: ServeReport) -> str:
 
 
 def _facts(report: ServeReport) -> list[tuple[str, ...]]:
+    seen = report.seen
     each = significant(report.tokens_per_s / report.layout.gpus)
     fits = "" if report.fits else ": does not fit"
     of = f"{format_bytes(report.needed_bytes)} of {format_bytes(report.total_bytes)}"
     return [
         ("TTFT", format_seconds(report.ttft_s), f"a prompt alone {format_seconds(report.alone_s)}"),
+        ("  median", format_seconds(seen.ttft_median_s), f"90 % by {format_seconds(seen.ttft_p90_s)}"),
         ("TPOT", format_seconds(report.tpot_s), f"decoding alone {format_seconds(report.step_s)}"),
         ("a request", format_seconds(report.request_s), f"{significant(report.requests_per_s)} a second"),
         ("throughput", f"{significant(report.tokens_per_s)} tokens/s", f"{each} a GPU"),
