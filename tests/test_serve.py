@@ -225,7 +225,16 @@ def test_what_does_not_fit_names_a_layout_that_does() -> None:
 
 @pytest.mark.parametrize(
     ("options", "says"),
-    [("--isl 1024", "--osl"), ("--isl 0 --osl 8", "--isl"), ("--isl 8 --osl 8 --tp 3", "--tp 2")],
+    [
+        ("--isl 1024", "--osl"),
+        ("--isl 0 --osl 8", "--isl"),
+        ("--isl 8 --osl 8 --tp 3", "--tp 2"),
+        ("--isl 8 --osl 8 --concurrency 1e6", "fewer"),
+        ("--isl 1e15 --osl 8", "fewer"),
+        ("--isl 8 --osl 8 --spread 2", "--spread 0.8"),
+        ("--isl 8 --osl 8 --hold -1", "--hold 1"),
+        ("--isl 8 --osl 8 --engine x", "sglang"),
+    ],
 )
 def test_bad_input_gets_advice(capsys: pytest.CaptureFixture[str], options: str, says: str) -> None:
     assert run(f"serve --model llama3-70b --gpu h100 {options}".split()) == 2

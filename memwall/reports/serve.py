@@ -31,15 +31,16 @@ from memwall.nodes import node_of
 from memwall.parallel.layout import Layout, faults
 from memwall.reports.case import DEFAULT_GPU, Formats, device_of
 from memwall.reports.expected import Passes, subject
-from memwall.reports.serve_engines import DEFAULT_ENGINE, Serving, engine_of
+from memwall.reports.serve_engines import CHUNK, DEFAULT_ENGINE, Serving, engine_of
 from memwall.reports.serve_loop import Demand, Loop, Outcome
 from memwall.reports.serve_times import PassTimes
 from memwall.reports.step_layout import layout_of
 
 ROUNDS = 10
 """Requests of each user that serving benchmarks send, by default."""
-MOST_REQUESTS = 20_000
-"""Of a replica; with more users than that there are fewer rounds."""
+MOST_PROMPTS, MOST_AT_ONCE = 20_000, 100_000
+"""Prompts of a replica's run, each once for every pass it takes: with more there are fewer rounds, down to
+one; and the most of that one round."""
 
 
 class Seen(NamedTuple):
@@ -180,6 +181,7 @@ def serve(
     passes = Passes(served)
     demand = Demand(users, isl, osl, rounds, spread)
     each = demand._replace(users=int(ceil_div(users, layout.dp)))
+    _round(each)
     slots = _slots(passes, layout, each, max_batch)
     times = PassTimes(passes, layout, each, slots, serving.host_s)
     return ServeReport(
@@ -204,8 +206,24 @@ def serve(
 def _played(times: PassTimes, demand: Demand, serving: Serving, slots: int) -> Seen:
     """A run of the benchmark on one replica."""
     rules = serving.rules(slots, demand.isl)
-    rounds = min(demand.rounds, max(1, MOST_REQUESTS // demand.users))
+    rounds = min(demand.rounds, max(1, MOST_PROMPTS // _round(demand)))
     return seen(Loop(times, demand._replace(rounds=rounds), rules).run())
+
+
+def _round(demand: Demand) -> int:
+    """Passes over the prompts of a round, at least.
+
+    Raises:
+        UsageError: more than is played here.
+    """
+    prompts = int(demand.users * ceil_div(demand.isl, CHUNK))
+    if prompts > MOST_AT_ONCE:
+        raise UsageError(
+            f"{demand.users} users of a replica with prompts of {demand.isl} tokens are more than is played: "
+            f"{prompts} passes over prompts in a round",
+            f"Ask for fewer: {MOST_AT_ONCE} users of {CHUNK} tokens are the most",
+        )
+    return prompts
 
 
 def seen(outcome: Outcome) -> Seen:
