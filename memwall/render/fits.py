@@ -12,11 +12,11 @@ from memwall.units import format_bytes
 IF_IT_DID = "the numbers below are as if it did"
 
 
-def verdict(missing_bytes: int, instead: str) -> list[Section]:
-    """The section that such a page begins with; none if it fits."""
+def verdict(missing_bytes: int, instead: str, numbers: str = IF_IT_DID) -> list[Section]:
+    """The section that such a page begins with, saying what its numbers are then; none if it fits."""
     if not missing_bytes:
         return []
-    return [Section(sentence(missing_bytes, instead), Lines([IF_IT_DID]))]
+    return [Section(sentence(missing_bytes, instead), Lines([numbers]))]
 
 
 def none_fits(rows: Sequence[object]) -> list[Section]:

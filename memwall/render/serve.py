@@ -11,7 +11,8 @@ from memwall.render.fits import none_fits, sentence, verdict
 from memwall.render.page import Page, Section, Table, numbers
 from memwall.reports.lengths import too_long
 from memwall.reports.link_notes import engine_remark, pass_remarks
-from memwall.reports.serve import CHUNK, START_S, ServeReport
+from memwall.reports.serve import ServeReport
+from memwall.reports.serve_engines import CHUNK
 from memwall.units import format_bytes, format_seconds, significant
 
 Row = ServeReport | Refusal
@@ -35,7 +36,15 @@ def record(report: ServeReport) -> Record:
         "isl": demand.isl,
         "osl": demand.osl,
         "rounds": demand.rounds,
+        "spread": demand.spread,
+        "engine": report.serving.engine.name,
+        "max_batch": report.serving.max_batch,
+        "at_once": report.slots,
+        "requests": report.seen.requests,
         "ttft_s": report.ttft_s,
+        "ttft_median_s": report.seen.ttft_median_s,
+        "ttft_p90_s": report.seen.ttft_p90_s,
+        "queue_s": report.seen.queue_s,
         "tpot_s": report.tpot_s if report.decodes else None,
         "tpot_decode_s": report.step_s if report.decodes else None,
         "prefill_s": report.alone_s,
@@ -59,9 +68,15 @@ def page(report: ServeReport) -> Page:
     """The report for people."""
     heading = f"{_title(report)}  on {report.layout.gpus} x {report.device.title} ({report.device.name})"
     return [
-        *verdict(report.missing_bytes, report.instead),
+        *verdict(report.missing_bytes, report.instead, *_few(report)),
         Section(heading, Table(_facts(report))),
-        *notes_section([*shared_notes(report), *pass_remarks(report.device, [report.layout])]),
+        *notes_section(
+            [
+                *shared_notes(report),
+                *(_few(report) if report.fits else []),
+                *pass_remarks(report.device, [report.layout]),
+            ]
+        ),
     ]
 
 
@@ -86,11 +101,8 @@ def shared_notes(report: ServeReport) -> list[str]:
     return [
         *by_default,
         f"times: {report.basis}",
-        f"requests in flight on all GPUs: {demand.users}; each sends the next once one is answered",
-        "TPOT: time between two tokens of a user, others' prompts included; decoding alone is apart",
-        f"TTFT: {format_seconds(START_S)} of the server, a prompt alone, a step, and the wait of the "
-        f"first of {demand.rounds} rounds, when all come at once, as a mean over all",
-        f"prompts are read together up to {CHUNK} tokens a pass; nothing of them is cached from before",
+        f"{demand.users} requests in flight on all GPUs; each user sends the next as soon as one is answered",
+        *_definitions(report),
         "tokens/s: generated, of all users, over whole requests; of a user 1 / TPOT",
         *engine_remark([report.layout]),
         *report.layout.uneven(demand.users),
@@ -98,10 +110,53 @@ def shared_notes(report: ServeReport) -> list[str]:
     ]
 
 
+def _definitions(report: ServeReport) -> list[str]:
+    """TTFT and TPOT, and the scheduling that they come from."""
+    demand, serving = report.demand, report.serving
+    lengths = "" if demand.spread == 1 else f", lengths from {significant(demand.spread)} of isl and osl up"
+    step_s, token_s = serving.host_s
+    return [
+        f"all users begin at once, {report.seen.requests // report.users_each} requests each{lengths}",
+        "TPOT: (a request's time - its TTFT) / (osl - 1), others' prompts included, a mean of all requests; "
+        "decoding alone is a step of all",
+        f"TTFT: {format_seconds(serving.engine.start_s)} of server and network, the wait for a place and a "
+        "step, and the pass that reads the prompt; a mean of all requests",
+        f"{serving.engine.name}: {_scheduling(report)}; nothing of prompts is cached from before",
+        f"the host adds {format_seconds(step_s)} to a step and {format_seconds(token_s)} for each who runs",
+    ]
+
+
+def _scheduling(report: ServeReport) -> str:
+    """How prompts come into passes."""
+    serving = report.serving
+    rules = serving.rules(report.slots, report.demand.isl)
+    if rules.prefill_first:
+        how = f"prompts are read first, up to {CHUNK} tokens a pass, and decoding rests"
+    else:
+        how = f"a pass reads up to {rules.limit} tokens of prompts and makes everyone's next token"
+    waits = [
+        f"steps are scheduled {rules.ahead} ahead" if rules.ahead else "",
+        f"requests are looked for every {rules.poll} steps" if rules.poll > 1 else "",
+        f"the first is held for {rules.hold} steps more" if rules.hold else "",
+    ]
+    return "; ".join([how, *filter(None, waits)])
+
+
 def own_notes(report: ServeReport) -> list[str]:
     """What holds on one device."""
     fit = [] if report.fits else [sentence(report.missing_bytes, report.instead)]
-    return [*fit, *pass_remarks(report.device, [report.layout])]
+    return [*fit, *_few(report), *pass_remarks(report.device, [report.layout])]
+
+
+def _few(report: ServeReport) -> list[str]:
+    """Where fewer than all users run at once."""
+    if report.slots == report.users_each:
+        return []
+    wait = format_seconds(report.seen.queue_s)
+    return [
+        f"{report.slots} of {report.users_each} users of a replica run at once; "
+        f"a request waits {wait} for a place"
+    ]
 
 
 def _title(report: ServeReport) -> str:
@@ -112,11 +167,13 @@ def _title(report: ServeReport) -> str:
 
 
 def _facts(report: ServeReport) -> list[tuple[str, ...]]:
+    seen = report.seen
     each = significant(report.tokens_per_s / report.layout.gpus)
     fits = "" if report.fits else ": does not fit"
     of = f"{format_bytes(report.needed_bytes)} of {format_bytes(report.total_bytes)}"
     return [
         ("TTFT", format_seconds(report.ttft_s), f"a prompt alone {format_seconds(report.alone_s)}"),
+        ("  median", format_seconds(seen.ttft_median_s), f"90 % by {format_seconds(seen.ttft_p90_s)}"),
         ("TPOT", *_tpot(report)),
         ("a request", format_seconds(report.request_s), f"{significant(report.requests_per_s)} a second"),
         ("throughput", f"{significant(report.tokens_per_s)} tokens/s", f"{each} a GPU"),

@@ -1,14 +1,15 @@
 """Serving at a constant number of users: what each of them sees, and what the GPUs give.
 
-    TPOT, decoding alone  = a step with all users at the mean context, isl + osl / 2
-    TPOT, inclusive       = that + (1 - 1 / (2 rounds)) users x prefill of a prompt / osl
-    TTFT                  = start + a prefill alone + a step + users x prefill of a prompt / (2 rounds)
+    TTFT        = from a request's sending to its first token: start, queue, the pass that reads its prompt
+    TPOT        = (from sending to the last token - TTFT) / (osl - 1): the others' prompts are in it
+    throughput  = users x osl / time of a request
 
-Each user sends a prompt of isl tokens, is answered with osl, and sends the next at once. While one request's
-osl tokens are made, every user's next prompt is read once, and all wait meanwhile: so a token takes longer
-than a step. Prompts of many users are read together, up to 8192 tokens a pass. A benchmark begins with all
-users at once: of the first of its rounds each waits for half of the prompts, and sees the other half. With
-replicas each has its part of the users.
+as means over all requests of a benchmark's run, which is played from event to event (serve_loop) with the
+times of the model's passes (serve_times) and the scheduling of an engine (serve_engines). Users whose caches
+find no room wait for others to end. With replicas each has its part of the users.
+
+Alone, a user sees TTFT = start + a prompt's pass and TPOT = a step. Where prompts go first and each fills a
+pass, u users who come at once see TTFT = start + (u + 1) / 2 x a prompt's pass, as a mean.
 
 Source: the definitions of the serving benchmarks of vLLM, SGLang and TensorRT-LLM: TPOT = (end-to-end time -
 TTFT) / (osl - 1), a mean of requests at a maximum concurrency.
@@ -17,40 +18,49 @@ TTFT) / (osl - 1), a mean of requests at a maximum concurrency.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from statistics import fmean, median
 from typing import Any, NamedTuple
 
+from memwall.errors import UsageError
 from memwall.hardware import Device
 from memwall.maths import ceil_div
 from memwall.models.load import load as load_model
 from memwall.models.model import Model
-from memwall.models.passes import Tokens
 from memwall.nodes import node_of
 from memwall.parallel.fit import instead, most_sequences, nearest
 from memwall.parallel.layout import Layout
 from memwall.reports import notebook
 from memwall.reports.case import DEFAULT_GPU, Formats, device_of
 from memwall.reports.expected import Passes, subject
+from memwall.reports.serve_engines import CHUNK, DEFAULT_ENGINE, Serving, engine_of
+from memwall.reports.serve_loop import Demand, Loop, Outcome
+from memwall.reports.serve_times import PassTimes
 from memwall.reports.step_layout import layout_of
 
-CHUNK = 8192
-"""Tokens of prompts that engines read in a pass by default."""
 ROUNDS = 10
 """Requests of each user that serving benchmarks send, by default."""
-START_S = 0.05
-"""From a request's arrival to its first pass: server, tokeniser, scheduler. Fitted to measured TTFT."""
+MOST_PROMPTS, MOST_AT_ONCE = 20_000, 100_000
+"""Prompts of a replica's run, each once for every pass it takes: with more there are fewer rounds, down to
+one; and the most of that one round."""
 
 
-class Demand(NamedTuple):
-    """What is asked of the server."""
+class Seen(NamedTuple):
+    """What the requests of a run saw."""
 
-    users: int
-    """Requests in flight (concurrency)."""
-    isl: int
-    """Tokens of a prompt."""
-    osl: int
-    """Tokens of an answer."""
-    rounds: int = ROUNDS
-    """Requests of each user, the first of which come all at once."""
+    ttft_s: float
+    """Mean time to the first token [s]."""
+    ttft_median_s: float
+    ttft_p90_s: float
+    """Nine requests of ten have their first token by then [s]."""
+    tpot_s: float | None
+    """Mean time between two tokens, the others' prompts included; None: of a single one [s]."""
+    request_s: float
+    """From a prompt's sending to its last token [s]."""
+    queue_s: float
+    """Waiting for a place among those who run, in the TTFT [s]."""
+    requests: int
+    osl: float
+    """Mean tokens of an answer."""
 
 
 class ServeReport(NamedTuple):
@@ -61,10 +71,12 @@ class ServeReport(NamedTuple):
     layout: Layout
     formats: Formats
     demand: Demand
+    serving: Serving
+    slots: int
+    """Users of a replica that run at once."""
+    seen: Seen
     step_s: float
-    """A step of decoding with all users [s]."""
-    prompt_s: float
-    """A prompt's part of a pass that reads as many as go together [s]."""
+    """A step of decoding with all who run at once, at their mean context [s]."""
     alone_s: float
     """A prompt read alone [s]."""
     needed_bytes: int
@@ -93,26 +105,24 @@ class ServeReport(NamedTuple):
         return int(ceil_div(self.demand.users, self.layout.dp))
 
     @property
-    def tpot_s(self) -> float:
-        """Time between two tokens of a user, the others' prompts included [s]."""
-        seen = 1 - 1 / (2 * self.demand.rounds)
-        return self.step_s + seen * self.users_each * self.prompt_s / self.demand.osl
-
-    @property
     def ttft_s(self) -> float:
         """Mean time to the first token [s]."""
-        burst_s = self.users_each * self.prompt_s / 2
-        return START_S + self.alone_s + self.step_s + burst_s / self.demand.rounds
+        return self.seen.ttft_s
+
+    @property
+    def tpot_s(self) -> float:
+        """Mean time between two tokens of a user; of single tokens, a step [s]."""
+        return self.step_s if self.seen.tpot_s is None else self.seen.tpot_s
 
     @property
     def request_s(self) -> float:
-        """From a prompt's arrival to its last token [s]."""
-        return self.ttft_s + (self.demand.osl - 1) * self.tpot_s
+        """From a prompt's sending to its last token [s]."""
+        return self.seen.request_s
 
     @property
     def tokens_per_s(self) -> float:
         """Generated, of all users."""
-        return self.demand.users * self.demand.osl / self.request_s
+        return self.requests_per_s * self.seen.osl
 
     @property
     def requests_per_s(self) -> float:
@@ -147,6 +157,13 @@ def serve(
     isl: int,
     osl: int,
     rounds: int = ROUNDS,
+    spread: float = 1,
+    engine: str = DEFAULT_ENGINE,
+    max_batch: int | None = None,
+    ahead: int | None = None,
+    poll: int = 1,
+    hold: int = 0,
+    stream: int = 1,
     gpu: str | Device = DEFAULT_GPU,
     dtype: str | None = None,
     weight_dtype: str | None = None,
@@ -160,9 +177,16 @@ def serve(
     Args:
         model: a model, or its name or file.
         users: requests in flight, on all GPUs.
-        isl: tokens of a prompt.
-        osl: tokens of an answer.
+        isl: tokens of a prompt, at most.
+        osl: tokens of an answer, at most.
         rounds: requests of each user; 1: all come at once and none follows.
+        spread: lengths are even from this part of isl and osl up; 1: all alike.
+        engine: vllm, trtllm or sglang.
+        max_batch: requests that a replica runs at once, at most.
+        ahead: steps scheduled ahead; None: as the engine does.
+        poll: steps between looks for new requests.
+        hold: steps that a prompt is held, so that others join it.
+        stream: tokens of an answer sent out together.
         gpu: a device, or its name or file.
         dtype: format that the linear layers compute and are stored in.
         weight_dtype: format that they are stored in.
@@ -172,36 +196,89 @@ def serve(
         degrees: tp, pp, ep, dp, sequence_parallel, imbalance.
 
     Raises:
-        UsageError: an unknown name, or a layout that the model does not have.
+        UsageError: an unknown name, a value that cannot be, or a layout that the model does not have.
         NotAvailable: a constant is not published.
     """
+    if not 0 < spread <= 1:
+        raise UsageError(f"spread is a part of the lengths, above 0 and up to 1, not {spread}", "Try 0.8")
+    serving = Serving(engine_of(engine), max_batch, ahead, poll, hold, stream)
     device = device_of(gpu, changes)
     loaded = load_model(model) if isinstance(model, str) else model
     layout = layout_of(loaded, device, degrees)
     served, formats = subject(loaded, device, dtype, weight_dtype, kv_dtype)
     defaults = defaults if dtype else (*defaults, f"dtype {formats.dtype}")
     passes = Passes(served)
-    together = max(1, min(ceil_div(users, layout.dp), CHUNK // isl))
-    replicas = layout.dp
-
-    def read_s(prompts: int) -> float:
-        return passes.time(layout, Tokens(prompts * replicas, isl, isl), prefill=True).time_s
-
+    demand = Demand(users, isl, osl, rounds, spread)
+    each = demand._replace(users=int(ceil_div(users, layout.dp)))
+    _round(each)
+    slots = _slots(passes, layout, each, max_batch)
+    times = PassTimes(passes, layout, each, slots, serving.host_s)
     return ServeReport(
         loaded,
         device,
         layout,
         formats,
-        Demand(users, isl, osl, rounds),
-        passes.time(layout, Tokens(users, 1, isl + osl // 2), prefill=False).time_s,
-        read_s(together) / together,
-        read_s(1),
+        demand,
+        serving,
+        slots,
+        _played(times, each, serving, slots),
+        times.step_s(slots, isl + osl / 2),
+        times.read_s(isl),
         passes.needed_bytes(layout, users, isl + osl),
         passes.total_bytes,
         passes.basis,
         *_roomier(passes, layout, users, isl + osl),
         defaults,
     )
+
+
+def _played(times: PassTimes, demand: Demand, serving: Serving, slots: int) -> Seen:
+    """A run of the benchmark on one replica."""
+    rules = serving.rules(slots, demand.isl)
+    rounds = min(demand.rounds, max(1, MOST_PROMPTS // _round(demand)))
+    return seen(Loop(times, demand._replace(rounds=rounds), rules).run())
+
+
+def _round(demand: Demand) -> int:
+    """Passes over the prompts of a round, at least.
+
+    Raises:
+        UsageError: more than is played here.
+    """
+    prompts = int(demand.users * ceil_div(demand.isl, CHUNK))
+    if prompts > MOST_AT_ONCE:
+        raise UsageError(
+            f"{demand.users} users of a replica with prompts of {demand.isl} tokens are more than is played: "
+            f"{prompts} passes over prompts in a round",
+            f"Ask for fewer: {MOST_AT_ONCE} users of {CHUNK} tokens are the most",
+        )
+    return prompts
+
+
+def seen(outcome: Outcome) -> Seen:
+    """Means and percentiles of what the users saw."""
+    waits = sorted(outcome.ttft_s)
+    requests = len(waits)
+    return Seen(
+        fmean(waits),
+        median(waits),
+        waits[-(-9 * requests // 10) - 1],
+        fmean(outcome.tpot_s) if outcome.tpot_s else None,
+        fmean(outcome.request_s),
+        fmean(outcome.queue_s),
+        requests,
+        outcome.made_tokens / requests,
+    )
+
+
+def _slots(passes: Passes, layout: Layout, demand: Demand, max_batch: int | None) -> int:
+    """Users of a replica that run at once; where not even one fits, all, as if there were room."""
+    length = demand.isl + demand.osl
+    empty = passes.needed_bytes(layout, 0, length)
+    one = passes.needed_bytes(layout, layout.dp, length) - empty
+    room = passes.total_bytes - empty
+    by_memory = demand.users if room < one or not one else room // one
+    return min(demand.users, by_memory, max_batch or demand.users)
 
 
 def _roomier(passes: Passes, layout: Layout, users: int, length: int) -> tuple[tuple[Layout, ...], int]:
