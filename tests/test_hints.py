@@ -108,7 +108,7 @@ def test_bytes_are_taken_with_their_unit(typed: str, size: int, capsys: pytest.C
 
 def test_a_gpu_without_16_bits_is_not_told_to_try_what_it_refuses(capsys: pytest.CaptureFixture[str]) -> None:
     for dtype in ([], ["--dtype", "fp32"]):
-        assert run(["step", "--model", "llama3-8b", "--gpu", "m1", "--context", "4096", *dtype]) == 4
+        assert run(["step", "--model", "llama3-8b", "--gpu", "m5-max", "--context", "4096", *dtype]) == 4
         error = capsys.readouterr().err
         assert "16 bits" in error
         assert "--dtype" not in error
