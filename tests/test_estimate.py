@@ -26,7 +26,6 @@ from memwall.estimate.library import NAMES, UNKNOWN, Library, library_named, par
 from memwall.estimate.plans import plan_of
 from memwall.estimate.prefill import masked_tiles
 from memwall.estimate.roof import roof
-from memwall.estimate.rowwise import RowwiseShape, rowwise_time_s
 from memwall.hardware import Device, from_entry
 from memwall.ops import registry
 from memwall.ops.attention import visible_pairs
@@ -141,15 +140,6 @@ def test_many_sequences_take_the_bandwidth() -> None:
     assert decode_time_s(shape, chip(), decode_constants()) == pytest.approx(
         shape.traffic_bytes / 1e12, rel=0.01
     )
-
-
-def test_rows_take_their_clocks_and_bytes_their_bandwidth() -> None:
-    constants = plan_of("rmsnorm", "any").start._replace(
-        launch_s=0, bandwidth_share=1, serial_clocks=0, row_clocks=1000, element_clocks=1, sharpness=SHARP
-    )
-    # 10000 rows of 1000: 100 units x 1 GHz share 10000 x 2000 clocks, 200 us; 40 MB take 40 us.
-    assert rowwise_time_s(RowwiseShape(10000, 1000, 40e6), chip(), constants) == pytest.approx(200e-6)
-    assert rowwise_time_s(RowwiseShape(10, 1000, 400e6), chip(), constants) == pytest.approx(400e-6)
 
 
 @pytest.mark.parametrize(("seq_q", "seq_kv"), [(4096, 4096), (1024, 8192), (128, 128)])

@@ -24,8 +24,9 @@ fits:
     rows: 40
     error_p50: 0.01
     error_p90: 0.03
-    constants: {launch_us: 50, bandwidth_share: 0.5, warm_gain: 1, passes: 1, row_clocks: 0,
-      element_clocks: 0, serial_clocks: 0, short_share: 0, sharpness: 3}
+    constants: {launch_us: 50, bandwidth_share: 0.5, warm_bytes_per_clock: 32, reread: 0,
+      resident_rows: 16, row_clocks: 0, element_clocks: 0, serial_clocks: 0, short_clocks: 0,
+      short_serial_clocks: 0, first_us: 0, short_row: 1024, sharpness: 3}
 """
 COPY = ["--op", "copy", "--rows", "8192", "--cols", "8192", "--json"]
 

@@ -68,7 +68,10 @@ def test_a_row_says_what_roofline_says(cases: Path) -> None:
 
 def test_a_row_s_gpu_beats_the_option(cases: Path) -> None:
     _, rows = predicted(cases, "--gpu", "h200")
-    assert rows[1]["basis"] == "calibrated: h100"
+    assert (rows[0]["basis"], rows[1]["basis"]) == ("calibrated: h200", "architecture default")
+    assert memwall.roofline("rmsnorm", gpu="h100", rows=4096, cols=8192).bound_time_s * 1e6 == pytest.approx(
+        float(rows[1]["bound_us"]), rel=1e-5
+    )
 
 
 def test_a_gemv_is_a_product_of_one_row(cases: Path) -> None:

@@ -72,6 +72,8 @@ class Fit(NamedTuple):
     constants: Any
     """The family's."""
     calibration: str
+    generations: tuple[str, ...] = ()
+    """Of the GPUs, where they are of several."""
 
 
 class Choice(NamedTuple):
@@ -109,7 +111,8 @@ def choose(family: str, number: str, device: Device, library: Library, own: Sequ
     if same and device.name in fit.gpus:
         basis, errors = f"{CALIBRATED}: {device.name}", (fit.error_p50, fit.error_p90)
     else:
-        basis = PHYSICS if fit.calibration == GENERAL else ARCHITECTURE
+        elsewhere = fit.calibration == GENERAL and generation_of(device) not in fit.generations
+        basis = PHYSICS if elsewhere else ARCHITECTURE
         errors = bands().get((family, basis), (fit.error_p50, fit.error_p90))
     if fit.library.known and fit.library.kernel != library.kernel:  # another library's constants
         errors = _wider(errors, bands().get((family, LIBRARY_UNKNOWN)))
@@ -230,6 +233,7 @@ def _fit(each: Mapping[str, Any], calibration: str) -> Fit:
         tuple(field_of(key) for key in each.get("fitted") or ()),
         family.constants(**values),
         calibration,
+        tuple(each.get("generations") or ()),
     )
 
 

@@ -11,8 +11,9 @@ from typing import NamedTuple
 
 from memwall.estimate.chip import Chip
 from memwall.estimate.constants import ARCHITECTURE, PHYSICS, Fit, choose
-from memwall.estimate.families import FAMILIES, Run, run_of
-from memwall.estimate.library import UNKNOWN, Library
+from memwall.estimate.eager import launched
+from memwall.estimate.families import FAMILIES, ROWWISE, Run, run_of
+from memwall.estimate.library import UNKNOWN, Library, of_rows
 from memwall.estimate.roof import roof
 from memwall.hardware import Device
 from memwall.maths import Count, maximum
@@ -64,8 +65,10 @@ def estimate(
     Raises:
         NotAvailable: the device has no peak for the program's format.
     """
-    kernels = [*program.kernels, *_mask_pass(program, masked)]
-    return together(estimate_kernel(kernel, device, library, warm, own) for kernel in kernels)
+    launches = launched([*program.kernels, *_mask_pass(program, masked)], library)
+    return together(
+        estimate_kernel(kernel, device, library, follows or warm, own) for kernel, follows in launches
+    )
 
 
 def estimate_kernel(
@@ -78,6 +81,8 @@ def estimate_kernel(
     """The expected time of one kernel; arguments as `estimate`."""
     run = run_of(kernel)
     family = FAMILIES[run.family]
+    if run.family in ROWWISE:
+        library = of_rows(library)
     choice = choose(run.family, run.format, device, library, own)
     chip = Chip.of(device, run.compute)
     bound_s = roof(kernel_work(kernel), device, warm).time_s

@@ -177,7 +177,7 @@ def _names(samples: Sequence[Sample], plan: Plan, constants: Any) -> tuple[str, 
     """The constants that the data can say something about: switched on, and with rows that feel them."""
     names = [name for name in plan.fitted if getattr(constants, name)]
     if not any(sample.warm.any() for sample in samples):
-        names = [name for name in names if name != "warm_gain"]
+        names = [name for name in names if not name.startswith("warm_")]
     return tuple(names[: max(1, rows_in(samples) // LEAST_ROWS_A_CONSTANT)])
 
 

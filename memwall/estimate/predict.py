@@ -81,8 +81,15 @@ def group_of(rows: Sequence[Row | MemwallError], places: Sequence[int]) -> Group
         for index, (name, _) in enumerate(first.dims)
     }
     formats = precision(first.dtype, first.weight, first.kv, first.out)
-    program = registry.build(first.op, dims, formats, first.causal, first.impl)
+    program = _named(registry.build(first.op, dims, formats, first.causal, first.impl), first.function)
     return Group(first, numpy.array(places), program, numpy.array([member.warm for member in members]))
+
+
+def _named(program: Program, function: str | None) -> Program:
+    """The program of one kernel, called after the function that it computes."""
+    if function is None:
+        return program
+    return program._replace(kernels=(program.kernels[0]._replace(name=function),))
 
 
 def estimate_group(group: Group, own: Sequence[Fit] = ()) -> Estimate:
