@@ -25,7 +25,8 @@ from memwall.dtypes import find
 from memwall.estimate.library import EAGER, HUGGING_FACE, TORCH, Library
 from memwall.program import Kernel, Tensor
 
-_CHAINED = (EAGER, HUGGING_FACE)
+CHAINED = (EAGER, HUGGING_FACE)
+"""Libraries that launch norms as chains."""
 FP32 = "fp32"
 
 
@@ -50,9 +51,9 @@ def launched(kernels: Sequence[Kernel], library: Library) -> list[Launch]:
 
 
 def _chain(kernel: Kernel, library: Library) -> Sequence[Kernel]:
-    if kernel.name == "relu_squared" and (library.kernel in _CHAINED or library == TORCH):
+    if kernel.name == "relu_squared" and (library.kernel in CHAINED or library == TORCH):
         return _relu_squared(kernel)
-    if library.kernel not in _CHAINED:
+    if library.kernel not in CHAINED:
         return (kernel,)
     if kernel.name == "rmsnorm":
         return _rmsnorm(kernel.reads[0], kernel.reads[1], kernel.writes[0])

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from memwall.estimate.chip import Chip
 from memwall.estimate.constants import ARCHITECTURE, PHYSICS, Fit, choose
-from memwall.estimate.eager import launched
+from memwall.estimate.eager import CHAINED, launched
 from memwall.estimate.families import FAMILIES, ROWWISE, Run, run_of
 from memwall.estimate.library import UNKNOWN, Library, of_rows
 from memwall.estimate.roof import roof
@@ -33,6 +33,8 @@ class Estimate(NamedTuple):
     error_p90: float | None
     """Nine in ten have been."""
     parts: tuple[Part, ...]
+    kernel: str = ""
+    """Whose kernel norms, softmax and elementwise work are estimated for; empty of everything else."""
 
 
 class Part(NamedTuple):
@@ -66,9 +68,24 @@ def estimate(
         NotAvailable: the device has no peak for the program's format.
     """
     launches = launched([*program.kernels, *_mask_pass(program, masked)], library)
-    return together(
+    made = together(
         estimate_kernel(kernel, device, library, follows or warm, own) for kernel, follows in launches
     )
+    return made._replace(kernel=_meant(made.parts, library))
+
+
+def _meant(parts: Sequence[Part], library: Library) -> str:
+    """Whose kernel is estimated, said where libraries differ and a name is easily left out."""
+    if any(part.run.family not in ROWWISE for part in parts):
+        return ""
+    if library.kernel in CHAINED and len(parts) > 1:
+        return f"{library.kernel}'s chain of {len(parts)} kernels"
+    taken = parts[0].fit.library
+    if not library.known:
+        return f"{taken}'s kernel, as no library is named" if taken.known else "no library is named"
+    if not taken.known or of_rows(library) != taken:
+        return f"no rows of {library}: {f'{taken}' if taken.known else 'all libraries together'}"
+    return f"{taken}'s kernel"
 
 
 def estimate_kernel(
