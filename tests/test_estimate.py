@@ -307,6 +307,15 @@ def test_a_named_library_has_its_own_constants_and_an_unknown_one_a_wider_band()
         ("CutlassFP8ScaledMMLinearKernel|vllm_0.24.0", "cutlass/vllm"),
         ("cudnn", "cudnn"),
         ("cublasLt", "cublas"),
+        ("cublass", ""),
+        ("fa33", ""),
+        ("tritonx", ""),
+        ("cuBLASLt", "cublas"),
+        ("TensorRT-LLM", "trtllm"),
+        ("FlashAttention-3", "fa3"),
+        ("PyTorch", "torch"),
+        ("liger_triton", "liger"),
+        ("torch eager", "eager/torch"),
         ("q_proj", ""),
         ("", ""),
     ],
@@ -354,6 +363,11 @@ def test_fa1_has_no_estimate_and_says_why(capsys: pytest.CaptureFixture[str]) ->
     assert "no estimate" not in capsys.readouterr().out
     assert run(shlex.split(f"sweep {line} --seq 1024,4096 --estimate")) == 4
     assert "no measured FA1 kernel" in capsys.readouterr().err
+
+
+def test_a_library_misspelt_by_a_letter_has_the_right_one_offered() -> None:
+    with pytest.raises(UnknownName, match="Did you mean cublas"):
+        library_named("cublass")
 
 
 @pytest.mark.parametrize("more", [(), ("--bound-only",)])

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Sequence
 from typing import Any
 
 import numpy
 import pytest
 
 import memwall
+from memwall.cli import run
 from memwall.dtypes import precision
 from memwall.estimate import measurements
 from memwall.estimate.chip import Chip
@@ -17,8 +20,9 @@ from memwall.estimate.estimate import estimate
 from memwall.estimate.families import ROWWISE
 from memwall.estimate.library import UNKNOWN, Library, of_rows, recognise
 from memwall.estimate.plans import plan_of
-from memwall.estimate.predict import predict
+from memwall.estimate.predict import Prediction, predict
 from memwall.estimate.rowwise import RowwiseShape, rowwise_time_s
+from memwall.estimate.samples import Measured
 from memwall.ops import registry
 from memwall.program import Program, kernel_work
 
@@ -107,6 +111,12 @@ def test_every_row_of_a_short_softmax_is_near_its_bytes_on_every_gpu() -> None:
 # --- chains of kernels
 
 
+def estimates(measured: Sequence[Measured]) -> list[float]:
+    """Of rows that all have one."""
+    answers = predict([each.row for each in measured])
+    return [a.estimate_time_s for a in answers if isinstance(a, Prediction) and a.estimate_time_s]
+
+
 def rmsnorm(dtype: str = "bf16") -> Program:
     return registry.build(registry.find("rmsnorm"), {"rows": 4096, "cols": 8192}, precision(dtype))
 
@@ -161,8 +171,8 @@ def test_measured_chains_are_as_their_parts() -> None:
         if each.row.op.name == "rmsnorm" and each.row.library.kernel == "huggingface"
     ]
     assert len(measured) > 30
-    answers = predict([each.row for each in measured])
-    off = [a.estimate_time_s / m.time_s - 1 for a, m in zip(answers, measured, strict=True)]  # type: ignore[union-attr]
+    spent = estimates(measured)
+    off = [time_s / m.time_s - 1 for time_s, m in zip(spent, measured, strict=True)]
     assert float(numpy.median(numpy.abs(off))) < 0.05
     assert float((numpy.abs(off) < 0.25).mean()) > 0.85
 
@@ -202,12 +212,29 @@ def test_a_power_costs_more_than_its_bytes_where_lanes_are_few() -> None:
             for op in ("elementwise_pow", "elementwise_add")
         ),
     ).measured
-    power, add, v100_power, v100_add = (
-        answer.estimate_time_s  # type: ignore[union-attr]
-        for answer in predict([each.row for each in rows])
-    )
+    power, add, v100_power, v100_add = estimates(rows)
     assert power > 1.5 * add
     assert v100_power < 1.1 * v100_add
+
+
+@pytest.mark.parametrize(
+    ("library", "said"),
+    [
+        (None, "(torch's kernel, as no library is named)"),
+        ("liger", "(liger's kernel)"),
+        ("huggingface", "(huggingface's chain of 8 kernels)"),
+        ("sglang", "(no rows of sglang: all libraries together)"),
+    ],
+)
+def test_the_basis_says_whose_kernel_is_meant(
+    library: str | None, said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    named = ["--library", library] if library else []
+    assert run(["roofline", "--op", "rmsnorm", "--rows", "4096", "--cols", "4096", *named]) == 0
+    (line,) = [line for line in capsys.readouterr().out.splitlines() if line.startswith("  estimate")]
+    assert said in line
+    assert run(["roofline", "--op", "rmsnorm", "--rows", "64", "--cols", "64", "--json", *named]) == 0
+    assert json.loads(capsys.readouterr().out)["estimate_kernel"] == said.strip("()")
 
 
 def test_arrays_of_chains_give_what_numbers_give() -> None:

@@ -148,7 +148,7 @@ def _leaving(
             start = _start(place, library if seen is same else UNKNOWN, starts)
             if library.kernel == HOST_TIMED or rows_in(alike) < LEAST_ROWS or start is None:
                 continue
-            if members[0].family in ROWWISE and scheme != LIBRARY_OUT and seen is not same:
+            if library.known and left[0].family in ROWWISE and scheme != LIBRARY_OUT and seen is not same:
                 continue  # nothing is left of its library: that is another question
             constants = refit(seen, start)
             found += [

@@ -17,9 +17,10 @@ from typing import Any, NamedTuple
 
 from memwall import yamlfile
 from memwall.catalog import read_file, shipped_names, shipped_text
-from memwall.errors import FileError
+from memwall.errors import FileError, shown
 from memwall.estimate.families import FAMILIES
 from memwall.estimate.library import HOST_TIMED, Library, parse
+from memwall.estimate.ranges import OutOfRange, checked, checked_error
 from memwall.hardware import Device
 from memwall.units import to_si
 
@@ -200,10 +201,10 @@ def load(path: str) -> tuple[Fit, ...]:
         FileError: not such a file.
     """
     entry = read_file(path)
-    return tuple(_fits(yamlfile.parse(entry.text, path), path))
+    return tuple(_fits(yamlfile.parse(entry.text, path), path, entry.text))
 
 
-def _fits(data: Mapping[str, Any], where: str) -> Iterator[Fit]:
+def _fits(data: Mapping[str, Any], where: str, text: str = "") -> Iterator[Fit]:
     fits = data.get("fits")
     if not isinstance(fits, list) or not fits:
         raise FileError(
@@ -212,6 +213,13 @@ def _fits(data: Mapping[str, Any], where: str) -> Iterator[Fit]:
     for number, each in enumerate(fits, 1):
         try:
             yield _fit({"gpus": data.get("gpus"), **each}, str(data.get("name", where)))
+        except OutOfRange as error:
+            inside = () if error.key in each else ("constants",)
+            line = yamlfile.line_of(text, ("fits", number - 1, *inside, error.key)) if text else 1
+            raise FileError(
+                f"{where}:{line}: fit {number}, {shown(each['family'])}: {error}",
+                "memwall calibrate makes such files",
+            ) from None
         except (KeyError, TypeError, ValueError) as error:
             raise FileError(
                 f"{where}:1: fit {number} is not complete: {error}",
@@ -221,15 +229,15 @@ def _fits(data: Mapping[str, Any], where: str) -> Iterator[Fit]:
 
 def _fit(each: Mapping[str, Any], calibration: str) -> Fit:
     family = FAMILIES[each["family"]]
-    values = {field_of(key): in_si(key, value) for key, value in each["constants"].items()}
+    values = {field_of(key): in_si(key, value) for key, value in checked(each["constants"]).items()}
     return Fit(
         each["family"],
         each.get("format", "any"),
         parse(each.get("library")),
         tuple(each.get("gpus") or ()),
         int(each.get("rows", 0)),
-        each.get("error_p50"),
-        each.get("error_p90"),
+        checked_error("error_p50", each.get("error_p50")),
+        checked_error("error_p90", each.get("error_p90")),
         tuple(field_of(key) for key in each.get("fitted") or ()),
         family.constants(**values),
         calibration,

@@ -38,6 +38,15 @@ DIMS = {
     "window": ("window",),
 }
 """The columns that give a dimension."""
+COLUMNS = frozenset(
+    {
+        *(column for columns in DIMS.values() for column in columns),
+        *("id", "gpu", "op", "phase", "dtype", "kv_dtype", "weight_dtype", "out_dtype", "impl", "backend"),
+        *("kernel", "library", "causal", "warm", "footprint_in_l2", "suspect", "time_us", "latency_us"),
+        *("collective", "bytes", "message_bytes", "gpus", "num_gpus", "min_bytes"),
+    }
+)
+"""Every column that means something."""
 
 _STREAM = ("copy", "fused")
 OPS = {
