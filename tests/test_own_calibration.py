@@ -88,6 +88,21 @@ def test_a_table_takes_it_row_by_row(mine: str, tmp_path: Path, capsys: pytest.C
     assert "is of h200, not of mi300x" in capsys.readouterr().err
 
 
+def test_a_file_of_an_earlier_version_is_still_taken(
+    mine: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    head, _, _ = FILE.partition("    constants:")
+    path = tmp_path / "older.yaml"
+    path.write_text(
+        f"{head}    constants: {{launch_us: 50, bandwidth_share: 0.5, warm_gain: 1, passes: 1,\n"
+        "      row_clocks: 0, element_clocks: 0, serial_clocks: 0, short_share: 0, sharpness: 3}\n"
+    )
+    assert run(["roofline", *COPY, "--gpu", "h200", "--calibration", mine]) == 0
+    new = json.loads(capsys.readouterr().out)
+    assert run(["roofline", *COPY, "--gpu", "h200", "--calibration", str(path)]) == 0
+    assert json.loads(capsys.readouterr().out)["estimate_time_s"] == new["estimate_time_s"]
+
+
 def test_a_missing_file_is_said_to_be_missing(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["roofline", *COPY, "--gpu", "h200", "--calibration", "nowhere.yaml"]) == 3
     said = capsys.readouterr().err

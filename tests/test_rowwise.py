@@ -18,7 +18,7 @@ from memwall.estimate.constants import choose, shipped, shipped_calibrations
 from memwall.estimate.eager import launched
 from memwall.estimate.estimate import estimate
 from memwall.estimate.families import ROWWISE
-from memwall.estimate.library import UNKNOWN, Library, of_rows, recognise
+from memwall.estimate.library import COMPILED, UNKNOWN, Library, of_rows, recognise
 from memwall.estimate.plans import plan_of
 from memwall.estimate.predict import Prediction, predict
 from memwall.estimate.rowwise import RowwiseShape, rowwise_time_s
@@ -184,6 +184,13 @@ def test_a_gelu_or_a_softmax_of_hugging_face_is_the_framework_s() -> None:
     assert of_rows(recognise("huggingface")) == of_rows(UNKNOWN) == Library(None, "torch")
     assert of_rows(recognise("liger_triton")) == of_rows(recognise("triton")) == Library("liger")
     assert of_rows(recognise("vllm kernels")) == Library(None, "vllm")
+
+
+def test_a_pass_runs_what_a_compiler_makes_and_an_attention_s_name_says_nothing() -> None:
+    assert of_rows(UNKNOWN, within=True) == of_rows(recognise("cudnn"), within=True) == COMPILED
+    assert of_rows(recognise("fa3")) == Library(None, "torch")
+    assert of_rows(recognise("vllm_flash_attn_fa3|vllm_0.24.0")) == Library(None, "vllm")
+    assert recognise("torch.compile") == COMPILED
 
 
 def test_constants_of_rows_are_fitted_over_generations() -> None:

@@ -18,7 +18,7 @@ T = TypeVar("T")
 LEAST_ROWS = 10
 """Fewer launches of a library are left to the fit of all."""
 LEAST_POOLED = 8
-"""Fewer launches of norms, softmax or elementwise work, over all devices, are fitted by nothing."""
+"""Of norms, softmax and elementwise work, of all devices together: of fewer launches nothing is fitted."""
 OTHER_LANES = ("cdna", "xe2")
 """Generations whose units are not NVIDIA's: constants in clocks of a unit do not carry to them."""
 
@@ -103,7 +103,8 @@ def _fits_of(group: Sequence[Sample]) -> Iterator[tuple[Library, Sequence[Sample
     if pooled:
         yield UNKNOWN, pooled
     for library, members in libraries.items():
-        if library.known and rows_in(members) >= LEAST_ROWS:
+        least = LEAST_POOLED if members[0].family in ROWWISE else LEAST_ROWS
+        if library.known and rows_in(members) >= least:
             yield library, members
 
 

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 from memwall import yamlfile
 from memwall.catalog import read_file, shipped_names, shipped_text
 from memwall.errors import FileError, shown
-from memwall.estimate.families import FAMILIES
+from memwall.estimate.families import FAMILIES, ROWWISE
 from memwall.estimate.library import HOST_TIMED, Library, parse
 from memwall.estimate.ranges import OutOfRange, checked, checked_error
 from memwall.hardware import Device
@@ -229,7 +229,8 @@ def _fits(data: Mapping[str, Any], where: str, text: str = "") -> Iterator[Fit]:
 
 def _fit(each: Mapping[str, Any], calibration: str) -> Fit:
     family = FAMILIES[each["family"]]
-    values = {field_of(key): in_si(key, value) for key, value in checked(each["constants"]).items()}
+    given = {key: value for key, value in checked(each["constants"]).items() if not _superseded(each, key)}
+    values = {field_of(key): in_si(key, value) for key, value in given.items()}
     return Fit(
         each["family"],
         each.get("format", "any"),
@@ -243,6 +244,11 @@ def _fit(each: Mapping[str, Any], calibration: str) -> Fit:
         calibration,
         tuple(each.get("generations") or ()),
     )
+
+
+def _superseded(each: Mapping[str, Any], key: str) -> bool:
+    """Whether a file of an earlier version has a constant that its mechanism no longer has."""
+    return each["family"] in ROWWISE and key in ("warm_gain", "passes", "short_share")
 
 
 def field_of(key: str) -> str:

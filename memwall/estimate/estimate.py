@@ -94,16 +94,22 @@ def estimate_kernel(
     library: Library = UNKNOWN,
     warm: Count = False,
     own: Sequence[Fit] = (),
+    follows: bool = False,
 ) -> Estimate:
-    """The expected time of one kernel; arguments as `estimate`."""
+    """The expected time of one kernel; arguments as `estimate`.
+
+    In a pass it `follows` another, and reads what that has just written, from L2 as far as it fits there:
+    that quickens norms and their like, not products, whose weights come from memory. The bound stays.
+    """
     run = run_of(kernel)
     family = FAMILIES[run.family]
     if run.family in ROWWISE:
-        library = of_rows(library)
+        library = of_rows(library, follows)
     choice = choose(run.family, run.format, device, library, own)
     chip = Chip.of(device, run.compute)
     bound_s = roof(kernel_work(kernel), device, warm).time_s
-    time_s = maximum(family.time_s(run.shape, chip, choice.fit.constants, warm), bound_s)
+    quick = warm if run.family not in ROWWISE or not follows else True
+    time_s = maximum(family.time_s(run.shape, chip, choice.fit.constants, quick), bound_s)
     part = Part(kernel.name, run, choice.fit, time_s)
     return Estimate(time_s, bound_s, choice.basis, choice.error_p50, choice.error_p90, (part,))
 

@@ -7,6 +7,7 @@ Names are those that profilers, engines and data sets use: `vllm_flash_attn_fa3|
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import NamedTuple
 
 from memwall.errors import UnknownName
@@ -35,6 +36,7 @@ _KERNELS = (
     ("cublas", r"cu_?blas(?:_?lt)?|torch\.nn\.functional\.linear|torch\.matmul|nvjet|^v_?llm_default"),
     ("liger", r"liger"),
     ("triton", r"triton"),
+    ("compiled", r"torch\.compile|inductor|compiled"),
     (EAGER, r"eager"),
     (HUGGING_FACE, r"hugging_?face"),
     ("weight-only", r"weight_only"),
@@ -74,22 +76,35 @@ UNKNOWN = Library()
 TORCH = Library(None, "torch")
 TRITON = Library("triton")
 LIGER = Library("liger")
+COMPILED = Library("compiled", "torch")
+_OF_ROWS = (HOST_TIMED, "liger", "triton", "compiled", EAGER, HUGGING_FACE)
+"""Kernels of norms, softmax and elementwise work; the others are of products or of attention."""
 
 
-def of_rows(library: Library) -> Library:
+def of_rows(library: Library, within: bool = False) -> Library:
     """Whose kernels norms, softmax and elementwise work run by, where that is another's.
 
-    What a Hugging Face model does not chain itself, and what nobody names, is PyTorch's native kernel;
-    Liger's are one Triton kernel a row, and stand for such.
+    FlashAttention's name says nothing about them, its engine's does. What a Hugging Face model does not chain
+    itself, and what nobody names, is PyTorch's native kernel, or in a pass, which fuses, what its compiler
+    makes. Liger's are one Triton kernel a row, and stand for such.
 
-    >>> str(of_rows(UNKNOWN)), str(of_rows(TRITON)), str(of_rows(Library("eager", "torch")))
-    ('torch', 'liger', 'eager/torch')
+    Args:
+        library: as it was named.
+        within: a pass.
+
+    >>> str(of_rows(UNKNOWN)), str(of_rows(TRITON)), str(of_rows(Library("fa3", "vllm")))
+    ('torch', 'liger', 'vllm')
     """
-    if not library.known or library.kernel == HUGGING_FACE:
+    if library.kernel not in _OF_ROWS:
+        library = Library(None, library.engine)
+    if library.kernel == HUGGING_FACE:
         return TORCH
+    if not library.known:
+        return COMPILED if within else TORCH
     return LIGER if library.kernel in ("triton", "liger") else library
 
 
+@lru_cache(maxsize=4096)
 def recognise(name: str | None) -> Library:
     """The library that a name means.
 

@@ -27,6 +27,9 @@ from typing import NamedTuple
 from memwall.estimate.chip import Chip
 from memwall.maths import Count, maximum, minimum, smooth_maximum, where
 
+SHORT_ROW = 32 * 32
+"""Elements that a warp holds, 32 a lane."""
+
 
 class RowwiseShape(NamedTuple):
     """One launch over a matrix of rows."""
@@ -44,30 +47,26 @@ class RowwiseConstants(NamedTuple):
     """What differs between implementations, and next to nothing between generations."""
 
     launch_s: float
-    first_s: float
-    """What the first bytes from memory take more than those from L2."""
     bandwidth_share: float
     """On a device whose streams are as the usual one's."""
-    warm_bytes_per_clock: float
-    """Of a unit, from L2: measured plateaus are 32 to 36."""
-    reread: float
-    """How often rows that are not held are read again."""
-    resident_rows: float
-    """Rows that share a unit's cache: one for each CTA that it runs at once."""
     row_clocks: float
     element_clocks: float
     serial_clocks: float
-    short_clocks: float
-    """An element, in the kernel for rows that a warp holds in registers; 0: there is none."""
-    short_serial_clocks: float
-    """An element of one such row."""
-    short_row: float
-    """The longest that it serves."""
     sharpness: float
-
-
-SHORT_ROW = 32 * 32
-"""Elements that a warp holds, 32 a lane."""
+    first_s: float = 0.0
+    """What the first bytes from memory take more than those from L2."""
+    warm_bytes_per_clock: float = 32.0
+    """Of a unit, from L2: measured plateaus are 32 to 36."""
+    reread: float = 0.0
+    """How often rows that are not held are read again."""
+    resident_rows: float = 16.0
+    """Rows that share a unit's cache: one for each CTA that it runs at once."""
+    short_clocks: float = 0.0
+    """An element, in the kernel for rows that a warp holds in registers; 0: there is none."""
+    short_serial_clocks: float = 0.0
+    """An element of one such row."""
+    short_row: float = SHORT_ROW
+    """The longest that it serves."""
 
 
 def rowwise_time_s(shape: RowwiseShape, chip: Chip, c: RowwiseConstants, warm: Count = False) -> Count:
