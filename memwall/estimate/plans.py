@@ -151,9 +151,9 @@ _ROWWISE = Plan(
     (
         "launch_s",
         "element_clocks",
-        "serial_clocks",
         "bandwidth_share",
         "row_clocks",
+        "serial_clocks",
         "warm_bytes_per_clock",
         "reread",
     ),
