@@ -16,7 +16,6 @@ Examples:
   memwall accuracy
   memwall accuracy --by op,dtype,gpu,basis
   memwall accuracy --data measured.csv --json
-  memwall accuracy --data measured.csv --calibration my-gpu.yaml
 
 A measured table has the columns of memwall predict and time_us. Exit code 1: a row beats its bound.
 """
