@@ -26,7 +26,6 @@ from memwall.estimate.library import NAMES, UNKNOWN, Library, library_named, par
 from memwall.estimate.plans import plan_of
 from memwall.estimate.prefill import masked_tiles
 from memwall.estimate.roof import roof
-from memwall.estimate.rowwise import RowwiseShape, rowwise_time_s
 from memwall.hardware import Device, from_entry
 from memwall.ops import registry
 from memwall.ops.attention import visible_pairs
@@ -141,15 +140,6 @@ def test_many_sequences_take_the_bandwidth() -> None:
     assert decode_time_s(shape, chip(), decode_constants()) == pytest.approx(
         shape.traffic_bytes / 1e12, rel=0.01
     )
-
-
-def test_rows_take_their_clocks_and_bytes_their_bandwidth() -> None:
-    constants = plan_of("rmsnorm", "any").start._replace(
-        launch_s=0, bandwidth_share=1, serial_clocks=0, row_clocks=1000, element_clocks=1, sharpness=SHARP
-    )
-    # 10000 rows of 1000: 100 units x 1 GHz share 10000 x 2000 clocks, 200 us; 40 MB take 40 us.
-    assert rowwise_time_s(RowwiseShape(10000, 1000, 40e6), chip(), constants) == pytest.approx(200e-6)
-    assert rowwise_time_s(RowwiseShape(10, 1000, 400e6), chip(), constants) == pytest.approx(400e-6)
 
 
 @pytest.mark.parametrize(("seq_q", "seq_kv"), [(4096, 4096), (1024, 8192), (128, 128)])
@@ -317,6 +307,15 @@ def test_a_named_library_has_its_own_constants_and_an_unknown_one_a_wider_band()
         ("CutlassFP8ScaledMMLinearKernel|vllm_0.24.0", "cutlass/vllm"),
         ("cudnn", "cudnn"),
         ("cublasLt", "cublas"),
+        ("cublass", ""),
+        ("fa33", ""),
+        ("tritonx", ""),
+        ("cuBLASLt", "cublas"),
+        ("TensorRT-LLM", "trtllm"),
+        ("FlashAttention-3", "fa3"),
+        ("PyTorch", "torch"),
+        ("liger_triton", "liger"),
+        ("torch eager", "eager/torch"),
         ("q_proj", ""),
         ("", ""),
     ],
@@ -364,6 +363,11 @@ def test_fa1_has_no_estimate_and_says_why(capsys: pytest.CaptureFixture[str]) ->
     assert "no estimate" not in capsys.readouterr().out
     assert run(shlex.split(f"sweep {line} --seq 1024,4096 --estimate")) == 4
     assert "no measured FA1 kernel" in capsys.readouterr().err
+
+
+def test_a_library_misspelt_by_a_letter_has_the_right_one_offered() -> None:
+    with pytest.raises(UnknownName, match="Did you mean cublas"):
+        library_named("cublass")
 
 
 @pytest.mark.parametrize("more", [(), ("--bound-only",)])

@@ -24,8 +24,9 @@ fits:
     rows: 40
     error_p50: 0.01
     error_p90: 0.03
-    constants: {launch_us: 50, bandwidth_share: 0.5, warm_gain: 1, passes: 1, row_clocks: 0,
-      element_clocks: 0, serial_clocks: 0, short_share: 0, sharpness: 3}
+    constants: {launch_us: 50, bandwidth_share: 0.5, warm_bytes_per_clock: 32, reread: 0,
+      resident_rows: 16, row_clocks: 0, element_clocks: 0, serial_clocks: 0, short_clocks: 0,
+      short_serial_clocks: 0, first_us: 0, short_row: 1024, sharpness: 3}
 """
 COPY = ["--op", "copy", "--rows", "8192", "--cols", "8192", "--json"]
 
@@ -85,6 +86,21 @@ def test_a_table_takes_it_row_by_row(mine: str, tmp_path: Path, capsys: pytest.C
     table.write_text("gpu,op,rows,cols\nmi300x,copy,8192,8192\n")
     assert run(["predict", str(table), "--calibration", mine]) == 2
     assert "is of h200, not of mi300x" in capsys.readouterr().err
+
+
+def test_a_file_of_an_earlier_version_is_still_taken(
+    mine: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    head, _, _ = FILE.partition("    constants:")
+    path = tmp_path / "older.yaml"
+    path.write_text(
+        f"{head}    constants: {{launch_us: 50, bandwidth_share: 0.5, warm_gain: 1, passes: 1,\n"
+        "      row_clocks: 0, element_clocks: 0, serial_clocks: 0, short_share: 0, sharpness: 3}\n"
+    )
+    assert run(["roofline", *COPY, "--gpu", "h200", "--calibration", mine]) == 0
+    new = json.loads(capsys.readouterr().out)
+    assert run(["roofline", *COPY, "--gpu", "h200", "--calibration", str(path)]) == 0
+    assert json.loads(capsys.readouterr().out)["estimate_time_s"] == new["estimate_time_s"]
 
 
 def test_a_missing_file_is_said_to_be_missing(capsys: pytest.CaptureFixture[str]) -> None:

@@ -68,7 +68,10 @@ def test_a_row_says_what_roofline_says(cases: Path) -> None:
 
 def test_a_row_s_gpu_beats_the_option(cases: Path) -> None:
     _, rows = predicted(cases, "--gpu", "h200")
-    assert rows[1]["basis"] == "calibrated: h100"
+    assert (rows[0]["basis"], rows[1]["basis"]) == ("calibrated: h200", "architecture default")
+    assert memwall.roofline("rmsnorm", gpu="h100", rows=4096, cols=8192).bound_time_s * 1e6 == pytest.approx(
+        float(rows[1]["bound_us"]), rel=1e-5
+    )
 
 
 def test_a_gemv_is_a_product_of_one_row(cases: Path) -> None:
@@ -164,7 +167,8 @@ def test_errors_are_said_to_a_thousandth() -> None:
     ("text", "message"),
     [
         ("", "a header"),
-        ("op,m,n\ngemm,1,2,3,4\n", "more cells"),
+        ("op,m,n\ngemm,1,2,3,4\n", "bad.csv:2: 5 cells under 3 columns"),
+        ("op,m,n,M\ngemm,1,2,3\n", "two columns are called m"),
         ('{"op": \n[1]\n', "bad.csv:1: not a JSON object"),
     ],
 )
@@ -265,3 +269,84 @@ def test_a_broken_line_costs_its_own_row(tmp_path: Path) -> None:
     assert "cases.jsonl:2: not a JSON object" in rows[1]["error"]
     assert "cases.jsonl:4: not a JSON object" in rows[2]["error"]
     assert rows[0] == rows[3]
+
+
+GOOD = "gpu,op,rows,cols\nh200,copy,64,64\n"
+
+
+def test_a_row_with_a_cell_too_many_costs_itself(tmp_path: Path) -> None:
+    path = tmp_path / "one.csv"
+    path.write_text("id,gpu,op,rows,cols\n1,h200,copy,64,64\n2,h200,copy,64,64,9\n3,h200,copy,64,64\n")
+    code, rows = predicted(path)
+    assert code == 1
+    assert [bool(row["error"]) for row in rows] == [False, True, False]
+    assert "one.csv:3: 6 cells under 5 columns" in rows[1]["error"]
+    assert rows[1]["id"] == "2"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        GOOD.replace(",", ";"),
+        GOOD.replace(",", "\t"),
+        "GPU,Op,ROWS,Cols\nh200,copy,64,64\n",
+        "\ufeff" + GOOD,
+        GOOD.replace("\n", "\r\n"),
+    ],
+    ids=["semicolons", "tabs", "capitals", "byte order mark", "carriage returns"],
+)
+def test_tables_of_spreadsheets_are_read(text: str, tmp_path: Path) -> None:
+    path = tmp_path / "sheet.csv"
+    path.write_bytes(text.encode())
+    code, rows = predicted(path)
+    assert code == 0
+    assert rows[0]["estimate_us"]
+    assert rows[0]["gpu"] == "h200"
+
+
+def test_json_lines_may_have_a_byte_order_mark(tmp_path: Path) -> None:
+    path = tmp_path / "cases.txt"
+    path.write_bytes(b'\xef\xbb\xbf{"gpu": "h200", "op": "copy", "rows": 64, "cols": 64}\n')
+    assert run(["predict", str(path), "-o", str(tmp_path / "out.csv")]) == 0
+
+
+def test_nothing_to_predict_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "none.jsonl"
+    path.write_text("\n")
+    assert run(["predict", str(path)]) == 3
+    assert "none.jsonl: no JSON object in it" in capsys.readouterr().err
+    path = tmp_path / "none.csv"
+    path.write_text("op,m,n,k\n")
+    assert run(["predict", str(path)]) == 0
+    assert "none.csv: no rows under its header" in capsys.readouterr().err
+
+
+def test_a_misspelt_gpu_of_the_command_is_refused_at_once(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "one.csv"
+    path.write_text("op,m,n,k,time_us\ngemm,64,64,64,9\n")
+    for line in (["predict", str(path)], ["accuracy", "--data", str(path)]):
+        assert run([*line, "--gpu", "h20o"]) == 2
+        said = capsys.readouterr()
+        assert "unknown GPU 'h20o'" in said.err
+        assert "Did you mean h20 or h200" in said.err
+        assert not said.out
+
+
+def test_fa1_has_a_bound_and_the_reason_why_no_estimate(tmp_path: Path) -> None:
+    path = tmp_path / "fa1.csv"
+    path.write_text(
+        "gpu,op,heads,head_dim,seq,impl,kernel\n"
+        "h100,attention,32,128,4096,fa1,\nh100,attention,32,128,4096,,fa1\nh100,attention,32,128,4096,fa2,\n"
+    )
+    code, rows = predicted(path)
+    assert code == 1
+    for row in rows[:2]:
+        assert "no estimate: no measured FA1 kernel" in row["error"]
+        assert float(row["bound_us"]) > 0
+        assert not row["estimate_us"]
+        assert not row["basis"]
+        assert not row["error_p90"]
+    assert rows[2]["estimate_us"]
+    assert not rows[2]["error"]

@@ -28,6 +28,8 @@ A row that cannot be predicted says why in error; exit code 1 then.
 """
 
 LINES = (".jsonl", ".ndjson")
+MARK = "\ufeff"
+"""The byte order mark that some editors write."""
 
 
 @click.command("predict", epilog=EPILOG)
@@ -43,7 +45,7 @@ def command(
     from memwall.render import cases as view
     from memwall.reports.predict import predict_cases, read_csv, read_json_lines
 
-    text = _text(cases)
+    text = _text(cases).removeprefix(MARK)
     lines = cases.lower().endswith(LINES) or text.lstrip().startswith("{")
     table = (read_json_lines if lines else read_csv)(text, shown(cases, 120))
     report = predict_cases(table, gpu, calibration)
@@ -52,6 +54,8 @@ def command(
     )
     as_lines = form == "jsonl" if form else as_lines
     write(Output(None, False, output, "never"), (view.to_json_lines if as_lines else view.to_csv)(report))
+    if not report.predictions:
+        click.echo(f"{shown(cases, 120)}: no rows under its header", err=True)
     if report.failed:
         click.echo(f"{report.failed} of {len(report.predictions)} rows have an error", err=True)
     return 1 if report.failed else 0
@@ -64,7 +68,7 @@ def _text(path: str) -> str:
     if not os.path.exists(path):
         raise FileError(f"{named}: no such file", "A table with a header such as op,m,n,k; - reads stdin")
     try:
-        with open(path, encoding="utf-8-sig", newline="") as file:
+        with open(path, encoding="utf-8", newline="") as file:
             return file.read()
     except (OSError, UnicodeDecodeError) as error:
         raise FileError(

@@ -8,13 +8,19 @@ from typing import Any, NamedTuple, TypeVar
 import numpy
 
 from memwall.estimate.constants import GENERAL
+from memwall.estimate.families import ROWWISE
 from memwall.estimate.fit import Fitted, errors_of, fit, refit
-from memwall.estimate.library import HOST_TIMED, UNKNOWN, Library
+from memwall.estimate.library import EAGER, HOST_TIMED, UNKNOWN, Library
+from memwall.estimate.plans import plan_of
 from memwall.estimate.samples import Array, Sample, rows_in
 
 T = TypeVar("T")
 LEAST_ROWS = 10
 """Fewer launches of a library are left to the fit of all."""
+LEAST_POOLED = 8
+"""Of norms, softmax and elementwise work, of all devices together: of fewer launches nothing is fitted."""
+OTHER_LANES = ("cdna", "xe2")
+"""Generations whose units are not NVIDIA's: constants in clocks of a unit do not carry to them."""
 
 SHAPES, GPU_OUT, GENERATION_OUT, LIBRARY_OUT = (
     "shapes held out",
@@ -32,6 +38,8 @@ class Entry(NamedTuple):
     library: Library
     gpus: tuple[str, ...]
     fitted: Fitted
+    generations: tuple[str, ...] = ()
+    """Of its GPUs, where they are of several."""
 
 
 class HeldOut(NamedTuple):
@@ -60,10 +68,29 @@ def calibrate(samples: Sequence[Sample]) -> list[Entry]:
         start = None
         for library, members in _fits_of(group):
             gpus = tuple(sorted({sample.gpu for sample in members}))
-            fitted = fit(members, None if library.kernel == HOST_TIMED else start)
+            fitted = _fit(members, None if library.kernel == HOST_TIMED else start)
             start = start or fitted.constants
-            entries.append(Entry(family, number, library, gpus, fitted))
+            generations = tuple(sorted({sample.generation for sample in members}))
+            entries.append(Entry(family, number, library, gpus, fitted, generations))
     return entries
+
+
+def _fit(members: Sequence[Sample], start: Any) -> Fitted:
+    """A fit; of next to no rows of norms and their like the round numbers, as they are."""
+    if members[0].family not in ROWWISE or rows_in(members) >= LEAST_POOLED:
+        return fit(members, start)
+    constants = start or plan_of(members[0].family, members[0].format).start
+    return Fitted(constants, (), rows_in(members), errors_of(members, constants))
+
+
+def calibration_of(sample: Sample) -> str:
+    """The shipped calibration that a launch is fitted in.
+
+    Norms, softmax and elementwise work have constants in clocks of a unit, which are of the implementation:
+    all generations are fitted together. Everything else is fitted by generation.
+    """
+    pooled = sample.family in ROWWISE and sample.generation not in OTHER_LANES
+    return GENERAL if pooled else sample.generation
 
 
 def _fits_of(group: Sequence[Sample]) -> Iterator[tuple[Library, Sequence[Sample]]]:
@@ -72,11 +99,12 @@ def _fits_of(group: Sequence[Sample]) -> Iterator[tuple[Library, Sequence[Sample
     if len(libraries) == 1:
         yield from libraries.items()
         return
-    pooled = [sample for sample in group if sample.library.kernel != HOST_TIMED]
+    pooled = [sample for sample in group if sample.library.kernel not in (HOST_TIMED, EAGER)]
     if pooled:
         yield UNKNOWN, pooled
     for library, members in libraries.items():
-        if library.known and rows_in(members) >= LEAST_ROWS:
+        least = LEAST_POOLED if members[0].family in ROWWISE else LEAST_ROWS
+        if library.known and rows_in(members) >= least:
             yield library, members
 
 
@@ -88,10 +116,10 @@ def held_out(samples: Sequence[Sample], starts: Starts) -> list[HeldOut]:
         starts: the constants of the whole, whose choices are kept, by what they were fitted to.
     """
     found: list[HeldOut] = []
-    for (generation, family, number), group in by(
-        samples, lambda s: (s.generation, s.family, s.format)
+    for (name, family, number), group in by(
+        samples, lambda s: (calibration_of(s), s.family, s.format)
     ).items():
-        place = (generation, family, number)
+        place = (name, family, number)
         found += _leaving(group, lambda s: s.gpu, GPU_OUT, place, starts)
         found += _leaving(group, lambda s: s.library, LIBRARY_OUT, place, starts)
     for (family, number), group in by(samples, lambda s: (s.family, s.format)).items():
@@ -111,19 +139,43 @@ def _leaving(
     parts = by(group, key)
     found = []
     for name, left in parts.items() if len(parts) > 1 else ():
-        rest = [sample for sample in group if key(sample) != name and sample.library.kernel != HOST_TIMED]
+        if scheme == GPU_OUT and _alone(left[0], group):
+            continue
+        rest = [sample for sample in group if key(sample) != name and _serving(sample, place[0])]
         for library, members in by(left, lambda s: s.library).items():
             same = [sample for sample in rest if sample.library == library and library.known]
-            seen = same if rows_in(same) >= LEAST_ROWS else rest
+            alike = [s for s in rest if (s.library.kernel == EAGER) == (library.kernel == EAGER)]
+            seen = same if rows_in(same) >= LEAST_ROWS else alike
             start = _start(place, library if seen is same else UNKNOWN, starts)
-            if library.kernel == HOST_TIMED or rows_in(rest) < LEAST_ROWS or start is None:
+            if library.kernel == HOST_TIMED or rows_in(alike) < LEAST_ROWS or start is None:
                 continue
+            if library.known and left[0].family in ROWWISE and scheme != LIBRARY_OUT and seen is not same:
+                continue  # nothing is left of its library: that is another question
             constants = refit(seen, start)
             found += [
-                HeldOut(scheme, s.family, s.format, s.gpu, s.library, errors_of([s], constants))
+                HeldOut(scheme, s.family, s.format, s.gpu, s.library, errors_of([_blind(s, rest)], constants))
                 for s in members
             ]
     return found
+
+
+def _alone(sample: Sample, group: Sequence[Sample]) -> bool:
+    """Whether its GPU is the only one of its generation: without it that generation is out."""
+    return {s.gpu for s in group if s.generation == sample.generation} == {sample.gpu}
+
+
+def _serving(sample: Sample, name: str) -> bool:
+    """Whether a launch may take part in a shipped calibration's fit."""
+    if sample.library.kernel == HOST_TIMED:
+        return False
+    return not (name == GENERAL and sample.family in ROWWISE and sample.generation in OTHER_LANES)
+
+
+def _blind(sample: Sample, rest: Sequence[Sample]) -> Sample:
+    """The launch on a chip of which nothing is known that was read off its own generation's rows."""
+    if sample.family not in ROWWISE or any(other.generation == sample.generation for other in rest):
+        return sample
+    return sample._replace(chip=sample.chip._replace(stream_ratio=1.0))
 
 
 def _start(place: tuple[str, str, str], library: Library, starts: Starts) -> Any:

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from memwall.hardware import Device
 from memwall.maths import Count, where
-from memwall.units import MEGA
+from memwall.units import KIBI, MEGA
 
 L2_PORT_BYTES = 64
 """What a compute unit's port to L2 passes in a clock [B]: no kernel reads faster. Jia et al. 2018,
@@ -24,6 +24,23 @@ USUAL_UNITS = 128
 
 USUAL_CLOCK_HZ = 1500 * MEGA
 """Where no clock is known."""
+
+STREAM_SHARE = 0.88
+"""The middle of the table below, for what is not in it."""
+STREAM_SHARES = {
+    "6.0": 0.76,  # P100, sums of 0.8 to 3.2 GB
+    "7.0": 0.92,  # V100, sums of 0.5 to 6.4 GB
+    "8.0": 0.87,  # A100, sums of 2 to 6 GB
+    "8.6": 0.90,  # RTX 3090, fused softmax of 67 MB and its launch
+    "8.9": 0.79,  # L40S, casts of 0.5 to 5 GB: ECC takes a sixteenth
+    "9.0": 0.90,  # H100 activations of 13 GB 0.89, H200 sums of 0.4 GB 0.90
+    "10.0": 0.88,  # B200, casts of 3 and 6 GB
+    "CDNA 2": 0.82,  # MI210, sums 0.775, functions of one tensor 0.845
+}
+"""What streams of hundreds of megabytes reach of the bandwidth, read off configs/measurements; by compute
+capability or architecture."""
+DIVIDED_L2 = ("8.0", "9.0", "10.0", "10.3")
+"""A100, H100, B200 and their relatives: A100 whitepaper, each partition caches for the units next to it."""
 
 
 class Chip(NamedTuple):
@@ -44,6 +61,12 @@ class Chip(NamedTuple):
     l2_bytes: float
     l2_bytes_per_s: float
     exp_per_clock_per_unit: float
+    l2_parts: int = 1
+    """Parts of L2 that each keep a copy of what their units read."""
+    unit_cache_bytes: float = 0.0
+    """Of a unit, L1 and shared memory together."""
+    stream_ratio: float = 1.0
+    """What long streams reach of the bandwidth, against the usual STREAM_SHARE of it."""
 
     @classmethod
     def of(cls, device: Device, compute: str | None = None) -> Chip:
@@ -58,7 +81,9 @@ class Chip(NamedTuple):
         """
         clock = device.clock
         clock_hz = clock.value if clock else USUAL_CLOCK_HZ
-        gpu = bool(device.units) and device.group("unit").get("kind") in GPU_UNITS
+        unit = device.group("unit")
+        capability = str(unit.get("compute_capability") or "")
+        gpu = bool(device.units) and unit.get("kind") in GPU_UNITS
         units = (device.units or USUAL_UNITS) if gpu else USUAL_UNITS
         peak_clock = device.group("matrix").get("clock_mhz") or 0
         boosted = device.data["segment"] in ("consumer", "workstation") or not peak_clock or clock is None
@@ -73,9 +98,16 @@ class Chip(NamedTuple):
             device.l2_bytes or 0.0,
             units * clock_hz * L2_PORT_BYTES,
             float(device.group("special").get("exp_per_clock_per_unit") or EXP_PER_CLOCK_PER_UNIT),
+            2 if capability in DIVIDED_L2 else 1,
+            _kib(unit.get("l1_and_shared_kib") or unit.get("l1_kib") or 0),
+            STREAM_SHARES.get(capability or device.architecture, STREAM_SHARE) / STREAM_SHARE,
         )
 
     def stream_bytes_per_s(self, share: float, gain: float, warm: Count) -> Count:
         """What streams reach: a share of the memory's bandwidth, and `gain` times that from L2."""
         stream = self.bandwidth_bytes_per_s * share
         return where(warm, min(stream * gain, self.l2_bytes_per_s), stream)
+
+
+def _kib(value: float) -> float:
+    return value * KIBI

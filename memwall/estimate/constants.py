@@ -17,9 +17,10 @@ from typing import Any, NamedTuple
 
 from memwall import yamlfile
 from memwall.catalog import read_file, shipped_names, shipped_text
-from memwall.errors import FileError
-from memwall.estimate.families import FAMILIES, STEPS
+from memwall.errors import FileError, shown
+from memwall.estimate.families import FAMILIES, ROWWISE
 from memwall.estimate.library import HOST_TIMED, Library, parse
+from memwall.estimate.ranges import OutOfRange, checked, checked_error
 from memwall.estimate.scope import concerned
 from memwall.hardware import Device
 from memwall.units import to_si
@@ -75,6 +76,8 @@ class Fit(NamedTuple):
     constants: Any
     """The family's."""
     calibration: str
+    generations: tuple[str, ...] = ()
+    """Of the GPUs, where they are of several."""
 
 
 class Choice(NamedTuple):
@@ -113,7 +116,8 @@ def choose(family: str, number: str, device: Device, library: Library, own: Sequ
     if same and device.name in fit.gpus:
         basis, errors = f"{CALIBRATED}: {device.name}", (fit.error_p50, fit.error_p90)
     else:
-        basis = PHYSICS if fit.calibration == GENERAL else ARCHITECTURE
+        elsewhere = fit.calibration == GENERAL and generation_of(device) not in fit.generations
+        basis = PHYSICS if elsewhere else ARCHITECTURE
         errors = bands().get((family, basis), (fit.error_p50, fit.error_p90))
     if fit.library.known and fit.library.kernel != library.kernel:  # another library's constants
         errors = _wider(errors, bands().get((family, LIBRARY_UNKNOWN)))
@@ -143,7 +147,7 @@ def _concerned(family: str, device: str, generation: str, library: Library) -> L
     """The library, as far as this mechanism has to do with it."""
     names = (device, generation, GENERAL)
     own, *others = ([fit.library for fit in shipped(name) if fit.family == family] for name in names)
-    return concerned(library, own, [*own, *(each for some in others for each in some)], family in STEPS)
+    return concerned(library, own, [*own, *(each for some in others for each in some)], family in ROWWISE)
 
 
 def _timed_alike(fit: Fit, library: Library) -> bool:
@@ -210,10 +214,10 @@ def load(path: str) -> tuple[Fit, ...]:
         FileError: not such a file.
     """
     entry = read_file(path)
-    return tuple(_fits(yamlfile.parse(entry.text, path), path))
+    return tuple(_fits(yamlfile.parse(entry.text, path), path, entry.text))
 
 
-def _fits(data: Mapping[str, Any], where: str) -> Iterator[Fit]:
+def _fits(data: Mapping[str, Any], where: str, text: str = "") -> Iterator[Fit]:
     fits = data.get("fits")
     if not isinstance(fits, list) or not fits:
         raise FileError(
@@ -222,6 +226,13 @@ def _fits(data: Mapping[str, Any], where: str) -> Iterator[Fit]:
     for number, each in enumerate(fits, 1):
         try:
             yield _fit({"gpus": data.get("gpus"), **each}, str(data.get("name", where)))
+        except OutOfRange as error:
+            inside = () if error.key in each else ("constants",)
+            line = yamlfile.line_of(text, ("fits", number - 1, *inside, error.key)) if text else 1
+            raise FileError(
+                f"{where}:{line}: fit {number}, {shown(each['family'])}: {error}",
+                "memwall calibrate makes such files",
+            ) from None
         except (KeyError, TypeError, ValueError) as error:
             raise FileError(
                 f"{where}:1: fit {number} is not complete: {error}",
@@ -231,19 +242,26 @@ def _fits(data: Mapping[str, Any], where: str) -> Iterator[Fit]:
 
 def _fit(each: Mapping[str, Any], calibration: str) -> Fit:
     family = FAMILIES[each["family"]]
-    values = {field_of(key): in_si(key, value) for key, value in each["constants"].items()}
+    given = {key: value for key, value in checked(each["constants"]).items() if not _superseded(each, key)}
+    values = {field_of(key): in_si(key, value) for key, value in given.items()}
     return Fit(
         each["family"],
         each.get("format", "any"),
         parse(each.get("library")),
         tuple(each.get("gpus") or ()),
         int(each.get("rows", 0)),
-        each.get("error_p50"),
-        each.get("error_p90"),
+        checked_error("error_p50", each.get("error_p50")),
+        checked_error("error_p90", each.get("error_p90")),
         tuple(field_of(key) for key in each.get("fitted") or ()),
         family.constants(**values),
         calibration,
+        tuple(each.get("generations") or ()),
     )
+
+
+def _superseded(each: Mapping[str, Any], key: str) -> bool:
+    """Whether a file of an earlier version has a constant that its mechanism no longer has."""
+    return each["family"] in ROWWISE and key in ("warm_gain", "passes", "short_share")
 
 
 def field_of(key: str) -> str:

@@ -31,7 +31,7 @@ from memwall.estimate.chip import Chip
 from memwall.estimate.constants import ARCHITECTURE, CALIBRATED, field_of, in_si
 from memwall.estimate.decode import decode_time_s
 from memwall.estimate.estimate import Estimate, Part
-from memwall.estimate.families import STEPS
+from memwall.estimate.families import ROWWISE
 from memwall.estimate.gemm import GemmShape
 from memwall.hardware import Device
 from memwall.maths import Count, maximum, smooth_maximum
@@ -133,7 +133,7 @@ class Engine(NamedTuple):
             return _attention_s(part, device, c)
         if not c.product_share:
             return None
-        if run.family in STEPS:
+        if run.family in ROWWISE:
             return bound_s  # its launch is the layer's
         product = run.family in ("gemm", "grouped_gemm") and run.shape.m <= FEW_ROWS
         return _product_s(run.shape, device, c) if product else None

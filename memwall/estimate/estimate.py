@@ -11,8 +11,9 @@ from typing import NamedTuple
 
 from memwall.estimate.chip import Chip
 from memwall.estimate.constants import ARCHITECTURE, PHYSICS, Fit, choose
-from memwall.estimate.families import FAMILIES, Run, run_of
-from memwall.estimate.library import UNKNOWN, Library
+from memwall.estimate.eager import CHAINED, launched
+from memwall.estimate.families import FAMILIES, ROWWISE, Run, run_of
+from memwall.estimate.library import UNKNOWN, Library, of_rows
 from memwall.estimate.roof import roof
 from memwall.hardware import Device
 from memwall.maths import Count, maximum
@@ -32,6 +33,8 @@ class Estimate(NamedTuple):
     error_p90: float | None
     """Nine in ten have been."""
     parts: tuple[Part, ...]
+    kernel: str = ""
+    """Whose kernel norms, softmax and elementwise work are estimated for; empty of everything else."""
 
 
 class Part(NamedTuple):
@@ -64,8 +67,25 @@ def estimate(
     Raises:
         NotAvailable: the device has no peak for the program's format.
     """
-    kernels = [*program.kernels, *_mask_pass(program, masked)]
-    return together(estimate_kernel(kernel, device, library, warm, own) for kernel in kernels)
+    launches = launched([*program.kernels, *_mask_pass(program, masked)], library)
+    made = together(
+        estimate_kernel(kernel, device, library, follows or warm, own) for kernel, follows in launches
+    )
+    return made._replace(kernel=_meant(made.parts, library))
+
+
+def _meant(parts: Sequence[Part], library: Library) -> str:
+    """Whose kernel is estimated, said where libraries differ and a name is easily left out."""
+    if any(part.run.family not in ROWWISE for part in parts):
+        return ""
+    if library.kernel in CHAINED and len(parts) > 1:
+        return f"{library.kernel}'s chain of {len(parts)} kernels"
+    taken = parts[0].fit.library
+    if not library.known:
+        return f"{taken}'s kernel, as no library is named" if taken.known else "no library is named"
+    if not taken.known or of_rows(library) != taken:
+        return f"no rows of {library}: {f'{taken}' if taken.known else 'all libraries together'}"
+    return f"{taken}'s kernel"
 
 
 def estimate_kernel(
@@ -74,14 +94,22 @@ def estimate_kernel(
     library: Library = UNKNOWN,
     warm: Count = False,
     own: Sequence[Fit] = (),
+    follows: bool = False,
 ) -> Estimate:
-    """The expected time of one kernel; arguments as `estimate`."""
+    """The expected time of one kernel; arguments as `estimate`.
+
+    In a pass it `follows` another, and reads what that has just written, from L2 as far as it fits there:
+    that quickens norms and their like, not products, whose weights come from memory. The bound stays.
+    """
     run = run_of(kernel)
     family = FAMILIES[run.family]
+    if run.family in ROWWISE:
+        library = of_rows(library, follows)
     choice = choose(run.family, run.format, device, library, own)
     chip = Chip.of(device, run.compute)
     bound_s = roof(kernel_work(kernel), device, warm).time_s
-    time_s = maximum(family.time_s(run.shape, chip, choice.fit.constants, warm), bound_s)
+    quick = warm if run.family not in ROWWISE or not follows else True
+    time_s = maximum(family.time_s(run.shape, chip, choice.fit.constants, quick), bound_s)
     part = Part(kernel.name, run, choice.fit, time_s)
     return Estimate(time_s, bound_s, choice.basis, choice.error_p50, choice.error_p90, (part,))
 

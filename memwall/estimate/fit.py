@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy
 
+from memwall.estimate.families import ROWWISE
 from memwall.estimate.minimise import Vector, minimise
 from memwall.estimate.plans import Plan, plan_of
 from memwall.estimate.samples import Array, Sample, rows_in
@@ -32,6 +33,8 @@ FAR = 3
 FEW = 16
 """So many combinations of choices are all tried; of more, one choice is changed at a time."""
 LEAST_ROWS_A_CONSTANT = 2
+LEAST_ROWS_A_CLOCK = 4
+"""Of norms and their like, whose few sets are of one kernel on many GPUs: more constants do not carry."""
 
 
 class Fitted(NamedTuple):
@@ -177,8 +180,9 @@ def _names(samples: Sequence[Sample], plan: Plan, constants: Any) -> tuple[str, 
     """The constants that the data can say something about: switched on, and with rows that feel them."""
     names = [name for name in plan.fitted if getattr(constants, name)]
     if not any(sample.warm.any() for sample in samples):
-        names = [name for name in names if name != "warm_gain"]
-    return tuple(names[: max(1, rows_in(samples) // LEAST_ROWS_A_CONSTANT)])
+        names = [name for name in names if not name.startswith("warm_")]
+    each = LEAST_ROWS_A_CLOCK if samples[0].family in ROWWISE else LEAST_ROWS_A_CONSTANT
+    return tuple(names[: max(1, rows_in(samples) // each)])
 
 
 def _held_out(

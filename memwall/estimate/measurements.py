@@ -7,8 +7,6 @@ after.
 
 from __future__ import annotations
 
-import csv
-import io
 import math
 import os
 from collections.abc import Iterable, Iterator, Mapping
@@ -18,6 +16,7 @@ from memwall.errors import FileError, MemwallError, shown
 from memwall.estimate.datafiles import shipped_tables
 from memwall.estimate.rows import Row, try_row
 from memwall.estimate.samples import Measured
+from memwall.estimate.tables import read as read_table
 from memwall.hardware import load as load_device
 from memwall.units import to_si
 
@@ -64,7 +63,7 @@ def _tables(folder: str) -> Iterator[str]:
 
 def _text(path: str) -> str:
     try:
-        with open(path, encoding="utf-8", newline="") as file:
+        with open(path, encoding="utf-8-sig", newline="") as file:
             return file.read()
     except (OSError, UnicodeDecodeError) as error:
         raise FileError(f"{shown(path, 120)}: cannot be read: {error}", "Is it a CSV file?") from None
@@ -74,18 +73,23 @@ def _reading(tables: Iterable[tuple[str, str]], gpu: str | None = None) -> Readi
     measured: list[Measured] = []
     left_out: dict[str, int] = {}
     for name, text in tables:
-        table = csv.DictReader(io.StringIO(text))
-        columns = table.fieldnames or ()
+        named = shown(name, 120)
+        if not any(column in text.partition("\n")[0].lower() for column in TIMES):
+            continue  # another kind of table: whole steps, collectives
+        columns, lines = read_table(text, named)
         time = next((column for column in TIMES if column in columns), None)
         if time is None or not {"op", "phase", "m"} & set(columns):
-            continue  # another kind of table: whole steps, collectives
+            continue
         default = gpu or (None if "gpu" in columns else _named_by(name))
-        for cells in table:
+        for number, cells, fault in lines:
+            if fault:
+                left_out[str(fault)] = 1
+                continue
             if cells.get("suspect") in ("True", "1"):
                 continue
             row = try_row(cells, default)
             if isinstance(row, Row):
-                measured.append(Measured(row, _time_s(cells[time], f"{shown(name, 120)}:{table.line_num}")))
+                measured.append(Measured(row, _time_s(cells[time], f"{named}:{number}")))
             else:
                 left_out[str(row)] = left_out.get(str(row), 0) + 1
     return Reading(measured, left_out)

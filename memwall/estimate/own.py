@@ -8,6 +8,16 @@ from memwall.errors import UsageError, shown
 from memwall.estimate.constants import Fit, load
 from memwall.hardware import Device
 
+UNMEASURED = {"fa1": "no measured FA1 kernel stands behind an estimate, and it moves more than the others"}
+"""Implementations that have no estimate, and why: the formulas are of kernels that keep O on the chip."""
+
+
+def unmeasured(impl: str | None, own: Sequence[Fit] = ()) -> str | None:
+    """Why an implementation has no estimate; None: it has one, a user's own calibration's at least."""
+    if any(fit.library.kernel == impl for fit in own):
+        return None
+    return UNMEASURED.get(impl or "")
+
 
 def own_fits(path: str | None, *devices: Device) -> tuple[Fit, ...]:
     """The fits of a user's calibration, if one is given, for some devices.

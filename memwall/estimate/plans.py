@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from memwall.estimate.chip import STREAM_SHARE
 from memwall.estimate.constants import in_si
 from memwall.estimate.decode import TILE_KEYS, DecodeConstants
 from memwall.estimate.gemm import GemmConstants
 from memwall.estimate.prefill import PrefillConstants
-from memwall.estimate.rowwise import RowwiseConstants
+from memwall.estimate.rowwise import SHORT_ROW, RowwiseConstants
 
 
 class Plan(NamedTuple):
@@ -133,21 +134,35 @@ _NARROW = Plan(
 )
 _ROWWISE = Plan(
     RowwiseConstants(
-        launch_s=_us(2),
-        bandwidth_share=0.85,
-        warm_gain=1.5,
-        passes=1,
+        launch_s=_us(1.2),
+        first_s=_us(0.75),
+        bandwidth_share=STREAM_SHARE,
+        warm_bytes_per_clock=32,
+        reread=0,
+        resident_rows=16,
         row_clocks=0,
         element_clocks=0,
         serial_clocks=0,
-        short_share=0,
-        sharpness=3,
+        short_clocks=0,
+        short_serial_clocks=0,
+        short_row=SHORT_ROW,
+        sharpness=4,
     ),
-    ("launch_s", "bandwidth_share", "warm_gain", "row_clocks", "element_clocks", "serial_clocks"),
+    (
+        "launch_s",
+        "element_clocks",
+        "bandwidth_share",
+        "row_clocks",
+        "serial_clocks",
+        "warm_bytes_per_clock",
+        "reread",
+    ),
     {},
 )
+_COMPUTING = _ROWWISE._replace(start=_ROWWISE.start._replace(element_clocks=0.3))
 _REDUCING = _ROWWISE._replace(
-    start=_ROWWISE.start._replace(row_clocks=300, element_clocks=0.5, serial_clocks=0.3)
+    start=_ROWWISE.start._replace(row_clocks=250, element_clocks=0.35, serial_clocks=3),
+    choices={"reread": (0, 1), "resident_rows": (4, 16)},
 )
 
 _PLANS = {
@@ -158,16 +173,20 @@ _PLANS = {
     "decode": _DECODE,
     "mla_decode": _DECODE,
     "elementwise": _ROWWISE,
-    "activation": _ROWWISE._replace(start=_ROWWISE.start._replace(element_clocks=0.3)),
+    "activation": _COMPUTING,
+    "cast": _ROWWISE._replace(start=_ROWWISE.start._replace(element_clocks=0.2)),
+    "power": _COMPUTING._replace(choices={"element_clocks": (0.6, 3)}),
     "rmsnorm": _REDUCING,
     "layernorm": _REDUCING,
     "softmax": _REDUCING._replace(
-        fitted=(*_REDUCING.fitted, "short_share"), choices={"short_share": (0, 0.6)}
+        start=_REDUCING.start._replace(short_clocks=0.4, short_serial_clocks=5),
+        fitted=(*_REDUCING.fitted, "short_clocks", "short_serial_clocks"),
+        choices={"reread": (0, 1), "resident_rows": (4, 16), "short_row": (0, SHORT_ROW, 2 * SHORT_ROW)},
     ),
-    "mask": _ROWWISE._replace(start=_ROWWISE.start._replace(bandwidth_share=0.4)),
-    "gated": _ROWWISE._replace(start=_ROWWISE.start._replace(element_clocks=0.3)),
+    "mask": _ROWWISE._replace(start=_ROWWISE.start._replace(bandwidth_share=0.35)),
+    "gated": _COMPUTING,
     "read": _ROWWISE,
-    "gather": _ROWWISE,
+    "gather": _ROWWISE._replace(start=_ROWWISE.start._replace(bandwidth_share=0.7)),
 }
 
 

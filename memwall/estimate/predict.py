@@ -12,6 +12,7 @@ from memwall.dtypes import precision
 from memwall.errors import MemwallError, NotAvailable
 from memwall.estimate.constants import Fit
 from memwall.estimate.estimate import Estimate, estimate
+from memwall.estimate.own import unmeasured
 from memwall.estimate.roof import roof
 from memwall.estimate.rows import Row
 from memwall.ops import registry
@@ -27,10 +28,12 @@ class Prediction(NamedTuple):
     regime: str
     bound_time_s: float
     """The program's kernels one after the other."""
-    estimate_time_s: float
-    basis: str
+    estimate_time_s: float | None
+    basis: str | None
     error_p50: float | None
     error_p90: float | None
+    unknown: str | None = None
+    """Why there is no estimate."""
 
 
 class Group(NamedTuple):
@@ -81,8 +84,15 @@ def group_of(rows: Sequence[Row | MemwallError], places: Sequence[int]) -> Group
         for index, (name, _) in enumerate(first.dims)
     }
     formats = precision(first.dtype, first.weight, first.kv, first.out)
-    program = registry.build(first.op, dims, formats, first.causal, first.impl)
+    program = _named(registry.build(first.op, dims, formats, first.causal, first.impl), first.function)
     return Group(first, numpy.array(places), program, numpy.array([member.warm for member in members]))
+
+
+def _named(program: Program, function: str | None) -> Program:
+    """The program of one kernel, called after the function that it computes."""
+    if function is None:
+        return program
+    return program._replace(kernels=(program.kernels[0]._replace(name=function),))
 
 
 def estimate_group(group: Group, own: Sequence[Fit] = ()) -> Estimate:
@@ -110,9 +120,17 @@ def _answers(group: Group, own: Sequence[Fit]) -> list[Prediction]:
         column(made.time_s),
         strict=True,
     )
-    return [
-        Prediction(
-            flops, read, written, REGIMES[limit], bound_s, time_s, made.basis, made.error_p50, made.error_p90
-        )
+    rests_on = (made.basis, made.error_p50, made.error_p90)
+    why = unmeasured(group.row.impl or group.row.library.kernel, own)
+    found = [
+        Prediction(flops, read, written, REGIMES[limit], bound_s, time_s, *rests_on)
         for flops, read, written, limit, bound_s, time_s in columns
     ]
+    if why is None:
+        return found
+    return [_without(each, f"no estimate: {why}") for each in found]
+
+
+def _without(prediction: Prediction, why: str) -> Prediction:
+    """The bound alone."""
+    return prediction._replace(estimate_time_s=None, basis=None, error_p50=None, error_p90=None, unknown=why)

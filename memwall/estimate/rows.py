@@ -38,6 +38,15 @@ DIMS = {
     "window": ("window",),
 }
 """The columns that give a dimension."""
+COLUMNS = frozenset(
+    {
+        *(column for columns in DIMS.values() for column in columns),
+        *("id", "gpu", "op", "phase", "dtype", "kv_dtype", "weight_dtype", "out_dtype", "impl", "backend"),
+        *("kernel", "library", "causal", "warm", "footprint_in_l2", "suspect", "time_us", "latency_us"),
+        *("collective", "bytes", "message_bytes", "gpus", "num_gpus", "min_bytes"),
+    }
+)
+"""Every column that means something."""
 
 _STREAM = ("copy", "fused")
 OPS = {
@@ -84,6 +93,9 @@ OPS = {
 }
 """Data sets' names of operators; a function of one tensor moves what a copy does, of two what a sum does."""
 
+FUNCTIONS = {"elementwise_pow": "pow", "elementwise_powu": "pow", "relu_squared_fwd": "relu_squared"}
+"""Functions that cost more than the bytes of their tensors: more clocks an element, or kernels."""
+
 _FUSED = ("act_mul",)
 FP16_BYTES, GATED_TENSORS = 2, 2.5
 _BACKENDS = {"flash": "fa2", "cudnn": "fa3", "default": ""}
@@ -105,6 +117,8 @@ class Row(NamedTuple):
     causal: bool | None
     library: Library
     warm: bool
+    function: str | None = None
+    """Of FUNCTIONS, which the operator stands for."""
 
     @property
     def group(self) -> tuple[Any, ...]:
@@ -113,7 +127,7 @@ class Row(NamedTuple):
         names = tuple(name for name, _ in self.dims)
         few = dims.get("seq_q", 0) <= 8
         same = dims.get("head_dim") == dims.get("head_dim_v")
-        return (self.device.name, self.op.name, names, few, same, *self[3:10])
+        return (self.device.name, self.op.name, names, few, same, self.function, *self[3:10])
 
 
 def read_row(cells: Cells, gpu: str | None) -> Row:
@@ -143,7 +157,8 @@ def read_row(cells: Cells, gpu: str | None) -> Row:
         _flag(cells.get("warm") or cells.get("footprint_in_L2") or cells.get("footprint_in_l2"), "warm")
     )
     device = _device(cells.get("gpu") or gpu)
-    return Row(device, op, dims, dtype, weight, _plain(kv, dtype), out or None, impl, causal, library, warm)
+    kv, out, function = _plain(kv, dtype), out or None, FUNCTIONS.get(name.lower())
+    return Row(device, op, dims, dtype, weight, kv, out, impl, causal, library, warm, function)
 
 
 def _ungated(cells: Cells, name: str) -> bool:

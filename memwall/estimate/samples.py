@@ -11,8 +11,9 @@ from memwall.dtypes import precision
 from memwall.errors import MemwallError
 from memwall.estimate.chip import Chip
 from memwall.estimate.constants import generation_of
-from memwall.estimate.families import FAMILIES, run_of
-from memwall.estimate.library import Library
+from memwall.estimate.eager import launched
+from memwall.estimate.families import FAMILIES, ROWWISE, run_of
+from memwall.estimate.library import Library, of_rows
 from memwall.estimate.predict import group_of
 from memwall.estimate.roof import roof
 from memwall.estimate.rows import Row
@@ -102,9 +103,9 @@ def _mask_sample(pairs: Sequence[tuple[Row, float]]) -> Sample:
         "any",
         first.device.name,
         generation_of(first.device),
-        first.library,
+        of_rows(first.library),
         "mask",
-        RowwiseShape(rows, cols, traffic_bytes),
+        RowwiseShape(rows, cols, traffic_bytes, cols * score_bytes, 0.0),
         chip,
         numpy.zeros(len(pairs), dtype=bool),
         traffic_bytes / chip.bandwidth_bytes_per_s,
@@ -116,9 +117,10 @@ def _sample(measured: Sequence[Measured], places: Sequence[int]) -> Sample | Non
     rows: list[Row | MemwallError] = [each.row for each in measured]
     try:
         group = group_of(rows, places)
-        if len(group.program.kernels) != 1:
+        launches = launched(group.program.kernels, group.row.library)
+        if len(launches) != 1:
             return None
-        (kernel,) = group.program.kernels
+        kernel = launches[0].kernel
         run = run_of(kernel)
         chip = Chip.of(group.row.device, run.compute)
     except MemwallError:
@@ -132,7 +134,7 @@ def _sample(measured: Sequence[Measured], places: Sequence[int]) -> Sample | Non
         run.format,
         row.device.name,
         generation,
-        row.library,
+        of_rows(row.library) if run.family in ROWWISE else row.library,
         row.op.name,
         run.shape,
         chip,

@@ -18,10 +18,12 @@ from memwall.estimate.calibrate import (
     Spread,
     by,
     calibrate,
+    calibration_of,
     held_out,
     spread,
 )
 from memwall.estimate.constants import ARCHITECTURE, GENERAL, LIBRARY_UNKNOWN, PHYSICS
+from memwall.estimate.families import ROWWISE
 from memwall.estimate.fit import fit
 from memwall.estimate.library import HOST_TIMED, UNKNOWN
 from memwall.estimate.samples import Sample
@@ -59,14 +61,17 @@ class Shipped(NamedTuple):
 
 def rebuild(samples: Sequence[Sample]) -> Shipped:
     """Every calibration, and the errors with parts of the data held out; takes minutes of all cores."""
-    generations = by(samples, lambda s: s.generation)
-    owned = {name: [sample for sample in samples if sample.gpu == name] for name in OWN}
+    generations = by(samples, calibration_of)
+    pooled = generations.pop(GENERAL)
+    owned = {name: [s for s in samples if s.gpu == name and calibration_of(s) != GENERAL] for name in OWN}
     named = {**generations, **owned}
     families = list(by(samples, lambda s: (s.family, s.format)).values())
     with ProcessPoolExecutor() as pool:
         made = pool.map(_calibration, named, named.values())
         general = pool.map(_general, families)
-        calibrations = [*made, Calibration(GENERAL, (), [entry for each in general for entry in each])]
+        every = pool.map(calibrate, by(pooled, lambda s: s.family).values())
+        entries = [entry for each in (*general, *every) for entry in each]
+        calibrations = [*made, Calibration(GENERAL, (), entries)]
         starts = {
             (each.name, entry.family, entry.format, entry.library): entry.fitted.constants
             for each in calibrations
@@ -83,7 +88,7 @@ def _shapes_out(calibrations: Sequence[Calibration]) -> list[HeldOut]:
         HeldOut(SHAPES, e.family, e.format, " ".join(e.gpus), e.library, e.fitted.errors)
         for calibration in calibrations
         for e in calibration.entries
-        if calibration.name != GENERAL
+        if calibration.name != GENERAL or e.family in ROWWISE
     ]
 
 
@@ -92,7 +97,9 @@ def _calibration(name: str, members: Sequence[Sample]) -> Calibration:
 
 
 def _general(members: Sequence[Sample]) -> list[Entry]:
-    """The fit of one mechanism and format over all generations."""
+    """The fit of one mechanism and format over all generations, where each has its own."""
+    if members[0].family in ROWWISE:
+        return []
     pooled = [sample for sample in members if sample.library.kernel != HOST_TIMED]
     return [Entry(pooled[0].family, pooled[0].format, UNKNOWN, (), fit(pooled))] if pooled else []
 

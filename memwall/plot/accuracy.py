@@ -48,7 +48,7 @@ def agreement(data: str | None = None, gpu: str | None = None) -> Agreement:
     points: dict[str, list[Point]] = {group: [] for group in GROUPS}
     bounds: dict[str, list[Point]] = {group: [] for group in GROUPS}
     for each, answer in zip(reading.measured, predict(rows), strict=True):
-        if not isinstance(answer, MemwallError):
+        if not isinstance(answer, MemwallError) and answer.estimate_time_s is not None:
             group = _group(each.row)
             points[group].append((each.time_s, answer.estimate_time_s))
             bounds[group].append((each.time_s, answer.bound_time_s))

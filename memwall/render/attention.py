@@ -73,10 +73,15 @@ def compare_page(rows: Sequence[Row]) -> Page:
     first = next(row for row in rows if isinstance(row, AttentionReport))
     header = ("GPU", "standard", "regime", "flash", "regime")
     table = [_compare_row(row) for row in rows]
+    estimates = [
+        _estimates_row(row) for row in rows if isinstance(row, AttentionReport) and row.flash.estimate
+    ]
+    named = ("GPU", "standard", "flash", "what flash rests on")
     notes = [*_shared_notes(first), *compared_notes(rows, _own_notes)]
     return [
         Section(_title(first), Table([*facts(first), *_work_facts(first)])),
         Section("Bound time of the pass", Table(table, header, frozenset({1, 3}))),
+        *([Section("Estimate of the pass", Table(estimates, named, frozenset({1, 2})))] if estimates else []),
         *notes_section(notes),
     ]
 
@@ -88,6 +93,12 @@ def _compare_row(row: Row) -> tuple[str, ...]:
     for whole in row.wholes:
         cells += [format_seconds(whole.time_s) + mark([whole]), whole.regime]
     return tuple(cells)
+
+
+def _estimates_row(report: AttentionReport) -> tuple[str, ...]:
+    standard, flash = report.standard.estimate, report.flash.estimate
+    texts = [estimate_text(each) if each else ("-", "-") for each in (standard, flash)]
+    return (report.device.name, texts[0][0], *texts[1])
 
 
 def shape_record(report: AttentionReport) -> Record:

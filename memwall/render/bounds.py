@@ -62,7 +62,8 @@ def estimate_text(estimate: Estimate) -> tuple[str, str]:
     """For people: its time; and what it rests on with its error so far."""
     known = estimate.error_p50 is not None and estimate.error_p90 is not None
     errors = f"half within {_percent(estimate.error_p50)}, nine in ten within {_percent(estimate.error_p90)}"
-    return format_seconds(estimate.time_s), f"{estimate.basis}{f': {errors}' if known else ''}"
+    basis = f"{estimate.basis}{f' ({estimate.kernel})' if estimate.kernel else ''}"
+    return format_seconds(estimate.time_s), f"{basis}{f': {errors}' if known else ''}"
 
 
 def _percent(share: float | None) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 
 from memwall.estimate.calibrate import Entry, HeldOut, Spread, spread
-from memwall.estimate.constants import key_of, out_of_si
+from memwall.estimate.constants import GENERAL, key_of, out_of_si
 from memwall.estimate.shipped import Band
 from memwall.units import significant
 
@@ -54,7 +54,7 @@ def calibration_yaml(
         "fits:",
     ]
     for entry in entries:
-        lines += _entry_lines(entry)
+        lines += _entry_lines(entry, name == GENERAL)
     return "\n".join(lines) + "\n"
 
 
@@ -82,7 +82,8 @@ def bands_yaml(bands: Iterable[Band], date: str, command: str) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _entry_lines(entry: Entry) -> list[str]:
+def _entry_lines(entry: Entry, everywhere: bool) -> list[str]:
+    several = entry.generations if everywhere else ()
     errors = spread(entry.fitted.errors)
     constants = ", ".join(
         f"{key_of(name)}: {_number(out_of_si(name, value))}"
@@ -93,6 +94,7 @@ def _entry_lines(entry: Entry) -> list[str]:
         f"    format: {entry.format}",
         *([f"    library: {entry.library}"] if entry.library.known else []),
         f"    gpus: [{', '.join(entry.gpus)}]",
+        *([f"    generations: [{', '.join(several)}]"] if several else []),
         f"    rows: {entry.fitted.rows}",
         f"    error_p50: {errors.median:.3f}",
         f"    error_p90: {errors.p90:.3f}",

@@ -49,6 +49,7 @@ def record(report: RooflineReport) -> Record:
         "impl": (case.impl or next(iter(case.op.impls), None)) if case else None,
         **bound,
         **({} if report.bound_only else estimate_record(report.estimate)),
+        **({"estimate_kernel": report.estimate.kernel} if report.estimate and report.estimate.kernel else {}),
         "kernels_bound_time_s": report.kernels_bound_time_s if report.kernels else report.bound.time_s,
         "kernels": _kernel_records(report),
         "defaults": list(report.defaults),

@@ -15,9 +15,11 @@ from memwall.estimate import constants, measurements
 from memwall.estimate.calibrate import Spread, spread
 from memwall.estimate.datafiles import shipped_tables
 from memwall.estimate.engine import engines
+from memwall.estimate.own import own_fits
 from memwall.estimate.predict import Prediction, predict
 from memwall.estimate.rows import Row
 from memwall.estimate.samples import Measured
+from memwall.hardware import load
 from memwall.reports import passes
 from memwall.reports.passes import PassLine
 
@@ -68,7 +70,10 @@ class AccuracyReport(NamedTuple):
 
 
 def accuracy(
-    data: str | None = None, by: Sequence[str] = ("op", "dtype"), gpu: str | None = None
+    data: str | None = None,
+    by: Sequence[str] = ("op", "dtype"),
+    gpu: str | None = None,
+    calibration: str | None = None,
 ) -> AccuracyReport:
     """The errors of estimates against measured rows.
 
@@ -76,20 +81,29 @@ def accuracy(
         data: a file or folder of measured rows; the shipped ones if not given.
         by: which of KEYS a line of the table has in common.
         gpu: the GPU of tables that name none.
+        calibration: a user's calibration file.
 
     Raises:
-        FileError: nothing there can be read.
+        FileError: nothing there can be read, or the calibration is not one.
+        UsageError: it is of other GPUs than those of the rows; or there is no such `gpu`.
     """
+    if gpu is not None:
+        load(gpu)
     reading = measurements.read(data, gpu) if data else measurements.read_shipped()
     rows: list[Row | MemwallError] = [each.row for each in reading.measured]
+    devices = {each.row.device.name: each.row.device for each in reading.measured}
+    own = own_fits(calibration, *devices.values())
     groups: dict[tuple[str, ...], list[float]] = {}
     beaten, missing = [], sum(reading.left_out.values())
-    for each, answer in zip(reading.measured, predict(rows), strict=True):
+    for each, answer in zip(reading.measured, predict(rows, own), strict=True):
         if isinstance(answer, MemwallError):
             missing += 1
             continue
         if answer.bound_time_s > TOLERANCE * each.time_s:
             beaten.append(f"{each.row.device.name} {label(each.row)} {dict(each.row.dims)}")
+        if answer.estimate_time_s is None:
+            missing += 1
+            continue
         key = tuple(_keys(each, answer)[name] for name in by)
         groups.setdefault(key, []).append(answer.estimate_time_s / each.time_s - 1)
     lines = [Line(key, spread(numpy.array(errors))) for key, errors in sorted(groups.items())]
@@ -135,7 +149,7 @@ def _keys(each: Measured, answer: Prediction) -> dict[str, str]:
         "op": label(row),
         "dtype": f"{weight}, KV {row.kv}" if row.kv else weight,
         "gpu": row.device.name,
-        "basis": answer.basis.partition(":")[0],
+        "basis": (answer.basis or "").partition(":")[0],
     }
 
 

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from memwall.estimate.estimate import Estimate, estimate
 from memwall.estimate.library import Library, library_named
-from memwall.estimate.own import own_fits
+from memwall.estimate.own import UNMEASURED, own_fits, unmeasured
 from memwall.hardware import Device
 from memwall.program import Program
 from memwall.reports.case import Case
 
+__all__ = ["UNMEASURED", "estimate_case", "library_of"]
 GENERATIONS = ("fa1", "fa2", "fa3")
-UNMEASURED = {"fa1": "no measured FA1 kernel stands behind an estimate, and it moves more than the others"}
-"""Implementations that have no estimate, and why: the formulas are of kernels that keep O on the chip."""
 
 
 def estimate_case(
@@ -26,7 +25,7 @@ def estimate_case(
     masked = bool(case.causal) and case.impl == "standard"
     own = own_fits(calibration, device)
     named = library_of(library, case.impl)
-    if case.impl in UNMEASURED and not any(fit.library.kernel == case.impl for fit in own):
+    if unmeasured(case.impl, own):
         return None
     return estimate(program, device, named, False, masked, own)
 

@@ -35,7 +35,7 @@ def kernel_estimate(
     kernel: Kernel, device: Device, library: Library = UNKNOWN, own: tuple[Fit, ...] = ()
 ) -> Estimate:
     """The expected time of one kernel of a pass; equal kernels of many passes are worked out once."""
-    return estimate_kernel(kernel, device, library, own=own)
+    return estimate_kernel(kernel, device, library, own=own, follows=True)
 
 
 class Subject(NamedTuple):

@@ -9,15 +9,18 @@ from typing import Any, NamedTuple
 
 from memwall.dtypes import precision
 from memwall.errors import FileError, MemwallError, NotPublished, shown
+from memwall.estimate import tables
 from memwall.estimate.own import own_fits
 from memwall.estimate.predict import Prediction, predict
 from memwall.estimate.rows import Row, try_row
+from memwall.hardware import load
 from memwall.modelled import Modelled, Question, modelled
 from memwall.ops import registry
 from memwall.reports.predict_collectives import CollectiveRows, is_collective
 from memwall.units import MICRO
 
 Cells = Mapping[str, str]
+EXAMPLE = 'One a line: {"op": "gemm", "m": 8, "n": 8, "k": 8}'
 
 ADDED = (
     "flops",
@@ -57,8 +60,8 @@ class PredictReport(NamedTuple):
 
     @property
     def failed(self) -> int:
-        """How many rows could not be predicted."""
-        return sum(isinstance(each, MemwallError) for each in self.predictions)
+        """How many rows could not be predicted, or have no estimate."""
+        return sum(isinstance(each, MemwallError) or bool(each.unknown) for each in self.predictions)
 
     @property
     def columns(self) -> list[str]:
@@ -95,8 +98,10 @@ def predict_cases(cases: Cases, gpu: str | None = None, calibration: str | None 
 
     Raises:
         FileError: the calibration is not one.
-        UsageError: it is of other GPUs than those of the table.
+        UsageError: it is of other GPUs than those of the table; or there is no such `gpu`.
     """
+    if gpu is not None:
+        load(gpu)  # a misspelt one is the command's fault, not each row's
     rows = [cases.faults.get(place) or try_row(cells, gpu) for place, cells in enumerate(cases.rows)]
     devices = {row.device.name: row.device for row in rows if isinstance(row, Row)}
     own = own_fits(calibration, *devices.values())
@@ -142,11 +147,11 @@ def _added(prediction: Prediction | MemwallError, moved: Modelled | None) -> dic
         "l2_bytes": moved and round(moved.l2.total_bytes),
         "regime": p.regime,
         "bound_us": _short(p.bound_time_s / MICRO),
-        "estimate_us": _short(p.estimate_time_s / MICRO),
+        "estimate_us": None if p.estimate_time_s is None else _short(p.estimate_time_s / MICRO),
         "basis": p.basis,
         "error_p50": _rounded(p.error_p50),
         "error_p90": _rounded(p.error_p90),
-        "error": None,
+        "error": p.unknown,
     }
 
 
@@ -164,44 +169,30 @@ def _rounded(error: float | None) -> float | None:
 
 
 def read_csv(text: str, where: str) -> Cases:
-    """A CSV table with a header.
+    """A CSV table with a header; a row with too many cells is a row with a fault.
 
     Raises:
-        FileError: no header, or a row with more cells than the header.
+        FileError: no header, or no row under it fits.
     """
-    import csv
-    import io
-
-    reader = csv.DictReader(io.StringIO(text), restkey="", restval="")
-    columns = [name.strip() for name in reader.fieldnames or ()]
-    if not columns or "" in columns:
-        raise FileError(
-            f"{where}:1: a header with a name over each column is expected", "For example: op,m,n,k"
-        )
-    reader.fieldnames = columns
-    rows = []
-    for row in reader:
-        if "" in row:
-            raise FileError(
-                f"{where}:{reader.line_num}: more cells than the header has columns",
-                "Quote cells with commas",
-            )
-        rows.append(row)
-    return Cases(columns, rows)
+    table = tables.read(text, where)
+    faults = {place: line.fault for place, line in enumerate(table.lines) if line.fault}
+    if faults and len(faults) == len(table.lines):
+        raise faults[0]
+    return Cases(table.columns, [line.cells for line in table.lines], faults)
 
 
 def read_json_lines(text: str, where: str) -> Cases:
     """One JSON object a line; a line that is none is a row with a fault, and costs no other its answer.
 
     Raises:
-        FileError: no line is one.
+        FileError: no line is one, or there is no line.
     """
     import json
 
     columns: dict[str, None] = {}
     rows: list[Cells] = []
     faults: dict[int, FileError] = {}
-    for number, line in enumerate(text.splitlines(), 1):
+    for number, line in enumerate(text.removeprefix(tables.MARK).splitlines(), 1):
         if not line.strip():
             continue
         try:
@@ -211,12 +202,14 @@ def read_json_lines(text: str, where: str) -> Cases:
         if not isinstance(record, dict):
             faults[len(rows)] = FileError(
                 f"{where}:{number}: not a JSON object: {shown(line)}",
-                'One a line: {"op": "gemm", "m": 8, "n": 8, "k": 8}',
+                EXAMPLE,
             )
             record = {}
         columns.update(dict.fromkeys(record))
         rows.append({name: _cell(value) for name, value in record.items()})
-    if faults and len(faults) == len(rows):
+    if not rows:
+        raise FileError(f"{where}: no JSON object in it", EXAMPLE)
+    if len(faults) == len(rows):
         raise faults[0]
     return Cases(list(columns), rows, faults)
 
