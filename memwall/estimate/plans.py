@@ -57,12 +57,18 @@ _GEMM = Plan(
         "energy_per_flop_j",
         "warm_gain",
     ),
-    {"unit_bytes_per_clock": (20, 50), "most_splits": (1, 16)},
+    {"unit_bytes_per_clock": (20, 50), "most_splits": (1, 4, 16), "gemv": (0, 1)},
 )
 _QUANTISED = Plan(
-    _GEMM.start._replace(energy_per_flop_j=_pj(0.35), convert_row_clocks=50),
-    (*_GEMM.fitted, "convert", "convert_row_clocks"),
-    {"convert": (0, 1.5), "convert_row_clocks": (50, 1200), **_GEMM.choices},
+    _GEMM.start._replace(energy_per_flop_j=_pj(0.35), convert_row_clocks=1500, convert_element_clocks=0.4),
+    (*_GEMM.fitted, "convert_row_clocks", "convert_element_clocks"),
+    {
+        "convert": (0, 1),
+        "tall_above": (0, 128, 256),
+        "cluster": (1, 2),
+        "unit_bytes_per_clock": (20, 50),
+        "most_splits": (1, 4, 16),
+    },
 )
 _PREFILL = Plan(
     PrefillConstants(
