@@ -118,6 +118,8 @@ def _leaving(
             start = _start(place, library if seen is same else UNKNOWN, starts)
             if library.kernel == HOST_TIMED or rows_in(rest) < LEAST_ROWS or start is None:
                 continue
+            if scheme != LIBRARY_OUT and library.known and not same:
+                continue  # the library is new as well: what is told apart from that by LIBRARY_OUT
             constants = refit(seen, start)
             found += [
                 HeldOut(scheme, s.family, s.format, s.gpu, s.library, errors_of([s], constants))
