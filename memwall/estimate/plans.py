@@ -70,6 +70,10 @@ _QUANTISED = Plan(
         "most_splits": (1, 4, 16),
     },
 )
+_FOUR_BIT = _QUANTISED._replace(
+    start=_QUANTISED.start._replace(convert_row_clocks=200, convert_element_clocks=0.05)
+)
+"""Their quantiser takes a scale for each block of a row, none for the row: no reduction to wait for."""
 _PREFILL = Plan(
     PrefillConstants(
         launch_s=_us(8),
@@ -179,8 +183,10 @@ _PLANS = {
 
 def plan_of(family: str, number: str) -> Plan:
     """The plan of a family for a class of number formats."""
-    if family == "gemm" and number in ("fp8", "nvfp4", "mxfp4", "int8"):
+    if family == "gemm" and number in ("fp8", "int8"):
         return _QUANTISED
+    if family == "gemm" and number in ("nvfp4", "mxfp4"):
+        return _FOUR_BIT
     if family == "decode" and number not in ("16-bit", "fp32"):
         return _NARROW
     return _PLANS[family]
