@@ -278,7 +278,7 @@ def test_the_basis_says_what_the_constants_were_fitted_on(gpu: str, basis: str) 
 
 def test_constants_of_another_number_format_are_not_called_calibrated() -> None:
     assert choose("grouped_gemm", "16-bit", memwall.gpu("h200"), UNKNOWN).basis == "calibrated: h200"
-    assert choose("grouped_gemm", "fp8", memwall.gpu("h200"), UNKNOWN).basis == "architecture default"
+    assert choose("grouped_gemm", "int8", memwall.gpu("h200"), UNKNOWN).basis == "architecture default"
 
 
 def test_times_from_the_host_serve_no_other_kernel() -> None:

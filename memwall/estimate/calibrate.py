@@ -149,8 +149,9 @@ def _leaving(
             start = _start(place, library if seen is same else UNKNOWN, starts)
             if library.kernel == HOST_TIMED or rows_in(alike) < LEAST_ROWS or start is None:
                 continue
-            if library.known and left[0].family in ROWWISE and scheme != LIBRARY_OUT and seen is not same:
-                continue  # nothing is left of its library: that is another question
+            new = not same or (left[0].family in ROWWISE and seen is not same)
+            if scheme != LIBRARY_OUT and library.known and new:
+                continue  # nothing is left of its library: that is another question, LIBRARY_OUT's
             constants = refit(seen, start)
             found += [
                 HeldOut(scheme, s.family, s.format, s.gpu, s.library, errors_of([_blind(s, rest)], constants))

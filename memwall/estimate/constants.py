@@ -119,7 +119,7 @@ def choose(family: str, number: str, device: Device, library: Library, own: Sequ
         elsewhere = fit.calibration == GENERAL and generation_of(device) not in fit.generations
         basis = PHYSICS if elsewhere else ARCHITECTURE
         errors = bands().get((family, basis), (fit.error_p50, fit.error_p90))
-    if fit.library.known and fit.library.kernel != library.kernel:  # another library's constants
+    if fit.library.kernel != library.kernel:  # constants of another library, or of all but this one
         errors = _wider(errors, bands().get((family, LIBRARY_UNKNOWN)))
     return Choice(fit, basis, *errors)
 

@@ -58,13 +58,23 @@ _GEMM = Plan(
         "energy_per_flop_j",
         "warm_gain",
     ),
-    {"unit_bytes_per_clock": (20, 50), "most_splits": (1, 16)},
+    {"unit_bytes_per_clock": (20, 50), "most_splits": (1, 4, 16), "gemv": (0, 1)},
 )
 _QUANTISED = Plan(
-    _GEMM.start._replace(energy_per_flop_j=_pj(0.35), convert_row_clocks=50),
-    (*_GEMM.fitted, "convert", "convert_row_clocks"),
-    {"convert": (0, 1.5), "convert_row_clocks": (50, 1200), **_GEMM.choices},
+    _GEMM.start._replace(energy_per_flop_j=_pj(0.35), convert_row_clocks=1500, convert_element_clocks=0.4),
+    (*_GEMM.fitted, "convert_row_clocks", "convert_element_clocks"),
+    {
+        "convert": (0, 1),
+        "tall_above": (0, 128, 256),
+        "cluster": (1, 2),
+        "unit_bytes_per_clock": (20, 50),
+        "most_splits": (1, 4, 16),
+    },
 )
+_FOUR_BIT = _QUANTISED._replace(
+    start=_QUANTISED.start._replace(convert_row_clocks=200, convert_element_clocks=0.05)
+)
+"""Their quantiser takes a scale for each block of a row, none for the row: no reduction to wait for."""
 _PREFILL = Plan(
     PrefillConstants(
         launch_s=_us(8),
@@ -192,8 +202,10 @@ _PLANS = {
 
 def plan_of(family: str, number: str) -> Plan:
     """The plan of a family for a class of number formats."""
-    if family == "gemm" and number in ("fp8", "nvfp4", "mxfp4", "int8"):
+    if family == "gemm" and number in ("fp8", "int8"):
         return _QUANTISED
+    if family == "gemm" and number in ("nvfp4", "mxfp4"):
+        return _FOUR_BIT
     if family == "decode" and number not in ("16-bit", "fp32"):
         return _NARROW
     return _PLANS[family]

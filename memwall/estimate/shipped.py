@@ -63,7 +63,7 @@ def rebuild(samples: Sequence[Sample]) -> Shipped:
     """Every calibration, and the errors with parts of the data held out; takes minutes of all cores."""
     generations = by(samples, calibration_of)
     pooled = generations.pop(GENERAL)
-    owned = {name: [s for s in samples if s.gpu == name and calibration_of(s) != GENERAL] for name in OWN}
+    owned = {name: [s for s in _owned(samples, name) if calibration_of(s) != GENERAL] for name in OWN}
     named = {**generations, **owned}
     families = list(by(samples, lambda s: (s.family, s.format)).values())
     with ProcessPoolExecutor() as pool:
@@ -80,6 +80,15 @@ def rebuild(samples: Sequence[Sample]) -> Shipped:
         left = pool.map(held_out, families, [starts] * len(families))
         out = [each for found in left for each in found]
     return Shipped(calibrations, [*_shapes_out(calibrations), *out], bands_of(out))
+
+
+def _owned(samples: Sequence[Sample], gpu: str) -> list[Sample]:
+    """A device's launches of the kinds that others of its generation have as well: else its fit is theirs."""
+    own = [sample for sample in samples if sample.gpu == gpu]
+    generations = {sample.generation for sample in own}
+    others = [sample for sample in samples if sample.gpu != gpu and sample.generation in generations]
+    shared = {(sample.family, sample.format) for sample in others}
+    return [sample for sample in own if (sample.family, sample.format) in shared]
 
 
 def _shapes_out(calibrations: Sequence[Calibration]) -> list[HeldOut]:
