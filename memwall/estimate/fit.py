@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy
 
-from memwall.estimate.minimise import Vector, minimise
+from memwall.estimate.minimise import TOLERANCE, Vector, minimise
 from memwall.estimate.plans import Plan, plan_of
 from memwall.estimate.samples import Array, Sample, rows_in
 
@@ -24,14 +24,20 @@ CUT = 0.7
 PULL = 0.0015
 WORTH = 0.0015
 WARM_WEIGHT = 0.5
-LIMITS = {"bandwidth_share": 1.0, "matrix_share": 1.0}
-"""What no kernel exceeds: the memory's bandwidth, the matrix peak at maximum clock."""
+LIMITS = {"bandwidth_share": 1.0, "matrix_share": 1.0, "l2_share": 1.0}
+"""What no kernel exceeds: the memory's bandwidth, the matrix peak at maximum clock, the ports of L2."""
+WARM = ("warm_gain", "l2_share")
+"""What only launches that find their operands in L2 feel."""
 FOLDS = 4
 SWEEPS = 3
 FAR = 3
 FEW = 16
 """So many combinations of choices are all tried; of more, one choice is changed at a time."""
 LEAST_ROWS_A_CONSTANT = 2
+ROUGH = 0.001
+"""How well the simplex settles while choices are compared, less than WORTH."""
+DRAWN, DEEPENED = 40, 2
+"""Of many combinations: how many are tried besides the start, and how many of them start a sweep."""
 
 
 class Fitted(NamedTuple):
@@ -80,7 +86,8 @@ def _chosen(samples: Sequence[Sample], plan: Plan) -> Any:
     restarts = 1 if len(combinations) <= FEW else 0
 
     def fitted(start: Any) -> tuple[float, Any]:
-        constants = _fit_from(samples, plan, start, _names(samples, plan, start), restarts)
+        tolerance = TOLERANCE if len(combinations) <= FEW else ROUGH
+        constants = _fit_from(samples, plan, start, _names(samples, plan, start), restarts, tolerance)
         return loss(samples, constants), constants
 
     soonest = min(float(sample.time_s.min()) for sample in samples)
@@ -93,6 +100,10 @@ def _chosen(samples: Sequence[Sample], plan: Plan) -> Any:
         settled = [fitted(start._replace(**values)) for start in starts for values in named]
     else:
         settled = [_swept(plan.choices, fitted(start), fitted) for start in starts]
+        drawn = numpy.random.default_rng(0).permutation(len(combinations))[:DRAWN]
+        named = [dict(zip(plan.choices, combinations[each], strict=True)) for each in drawn]
+        tried = sorted((fitted(starts[-1]._replace(**values)) for values in named), key=lambda each: each[0])
+        settled += [_swept(plan.choices, each, fitted) for each in tried[:DEEPENED]]
     return min(settled, key=lambda each: each[0])[1]
 
 
@@ -157,7 +168,12 @@ def errors_of(samples: Sequence[Sample], constants: Any) -> Array:
 
 
 def _fit_from(
-    samples: Sequence[Sample], plan: Plan, start: Any, names: tuple[str, ...], restarts: int
+    samples: Sequence[Sample],
+    plan: Plan,
+    start: Any,
+    names: tuple[str, ...],
+    restarts: int,
+    tolerance: float = TOLERANCE,
 ) -> Any:
     origin = numpy.array([_origin(plan, start, name) for name in names])
     limits = numpy.array([LIMITS.get(name, numpy.inf) for name in names])
@@ -170,14 +186,14 @@ def _fit_from(
         return loss(samples, at(point)) + PULL * float(numpy.square(point).sum())
 
     begin = numpy.log(numpy.array([getattr(start, name) for name in names]) / origin)
-    return at(minimise(value, begin, restarts))
+    return at(minimise(value, begin, restarts, tolerance))
 
 
 def _names(samples: Sequence[Sample], plan: Plan, constants: Any) -> tuple[str, ...]:
     """The constants that the data can say something about: switched on, and with rows that feel them."""
     names = [name for name in plan.fitted if getattr(constants, name)]
     if not any(sample.warm.any() for sample in samples):
-        names = [name for name in names if name != "warm_gain"]
+        names = [name for name in names if name not in WARM]
     return tuple(names[: max(1, rows_in(samples) // LEAST_ROWS_A_CONSTANT)])
 
 
