@@ -51,6 +51,8 @@ GENERATIONS = {
 }
 
 PHYSICS, ARCHITECTURE, CALIBRATED = "physics", "architecture default", "calibrated"
+FLASH = {"ampere": "fa2", "ampere-ga10x": "fa2", "ada": "fa2", "hopper": "fa3"}
+"""What engines call on a generation under the name of flash attention: FA3 is for Hopper alone."""
 LIBRARY_UNKNOWN = "library unknown"
 """Not a basis that is shown: how much wider the error is where nobody says which implementation runs."""
 _PREFIXES = {"us": "s", "ns": "s", "pj": "j"}
@@ -111,7 +113,8 @@ def choose(family: str, number: str, device: Device, library: Library, own: Sequ
     else:
         basis = PHYSICS if fit.calibration == GENERAL else ARCHITECTURE
         errors = bands().get((family, basis), (fit.error_p50, fit.error_p90))
-    if fit.library.known and fit.library.kernel != library.kernel:  # another library's constants
+    other = _flash_of(fit.library.kernel, device) != _flash_of(library.kernel, device)
+    if fit.library.known and other:  # another library's constants
         errors = _wider(errors, bands().get((family, LIBRARY_UNKNOWN)))
     return Choice(fit, basis, *errors)
 
@@ -139,21 +142,34 @@ def _timed_alike(fit: Fit, library: Library) -> bool:
 
 
 def _serves(fit: Fit, library: Library, device: Device) -> bool:
-    """A device's own file leaves a library that it has not measured to its generation's."""
-    named = library.known and fit.calibration == device.name
-    return not named or fit.library.kernel == library.kernel
+    """A device's own file leaves a library that it has not measured to its generation's.
+
+    So too where the generation has the very engine and the device another's calls of the same kernel.
+    """
+    if not library.known or fit.calibration != device.name or fit.library == library:
+        return True
+    place = (fit.family, fit.format, library)
+    elsewhere = shipped(generation_of(device))
+    exact = any((each.family, each.format, each.library) == place for each in elsewhere)
+    return fit.library.kernel == library.kernel and not exact
 
 
 def _closeness(fit: Fit, device: Device, library: Library) -> tuple[int, int, int]:
     """The library first: itself, its kernel or its engine, all of them, another; then the device."""
     mine = fit.library
+    kernel, asked = (_flash_of(each.kernel, device) for each in (mine, library))
     if mine == library:
         match = 3
-    elif mine.kernel == library.kernel and (mine.kernel or mine.engine == library.engine):
+    elif kernel == asked and (kernel or mine.engine == library.engine):
         match = 2
     else:
         match = 0 if mine.known else 1
     return match, int(device.name in fit.gpus), fit.rows
+
+
+def _flash_of(kernel: str | None, device: Device) -> str | None:
+    """The flash-attention that a device runs where its version is not said."""
+    return FLASH.get(generation_of(device), kernel) if kernel == "flash-attn" else kernel
 
 
 _Errors = tuple[float | None, float | None]
