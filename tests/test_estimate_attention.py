@@ -7,12 +7,15 @@ from typing import Any
 import pytest
 
 import memwall
+from memwall.dtypes import precision
 from memwall.estimate.chip import Chip
 from memwall.estimate.constants import choose
 from memwall.estimate.decode import DecodeShape, decode_time_s
+from memwall.estimate.families import run_of
 from memwall.estimate.library import Library
 from memwall.estimate.plans import plan_of
 from memwall.estimate.prefill import PrefillShape, masked_tiles, prefill_time_s
+from memwall.ops import registry
 from memwall.ops.attention import visible_pairs
 
 SHARP = 200.0
@@ -154,3 +157,13 @@ def test_a_library_is_served_by_its_engine_before_another_engine_on_the_same_gpu
 def test_flash_attention_without_a_version_is_the_generations(gpu: str, kernel: str) -> None:
     choice = choose("decode", "16-bit", memwall.gpu(gpu), Library("flash-attn", "sglang"))
     assert choice.fit.library.kernel == kernel
+
+
+@pytest.mark.parametrize(("kv", "number"), [("bf16", "16-bit"), ("fp8", "fp8")])
+def test_latent_prefill_goes_by_the_format_of_its_cache(kv: str, number: str) -> None:
+    op = registry.ops()["attention"]
+    given = {"batch": 1, "heads": 8, "kv_heads": 8, "seq_q": 512, "seq_kv": 512, "head_dim": 192}
+    dims, _ = registry.resolve(op, {**given, "head_dim_v": 128})
+    (kernel,) = registry.build(op, dims, precision("bf16", kv=kv), True, "fa3").kernels
+    found = run_of(kernel)
+    assert (found.family, found.format, found.compute) == ("mla_prefill", number, "bf16")
