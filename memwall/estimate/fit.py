@@ -2,9 +2,9 @@
 
 The loss is the mean of |log(predicted / measured)|, cut off where a launch must have run by another
 mechanism, plus a small pull towards the start, so that a constant the data say nothing about stays there; and
-one that gains less than WORTH by moving is put back and not counted. A library starts from the fit of all
-libraries, so that it has only the constants in which it differs. Each library of each device weighs by the
-square root of its launches.
+one that gains less than WORTH by moving is put back and not counted. Where choices are many, each that is not
+the plan's must gain as much. A library starts from the fit of all, so that it has only the constants
+in which it differs. Each library of each device weighs by the square root of its launches.
 """
 
 from __future__ import annotations
@@ -84,14 +84,16 @@ def _chosen(samples: Sequence[Sample], plan: Plan) -> Any:
     """The best choices, one after the other, with the other constants fitted to each."""
     combinations = list(itertools.product(*plan.choices.values()))
     restarts = 1 if len(combinations) <= FEW else 0
+    own = plan_of(samples[0].family, samples[0].format).start
 
     def fitted(start: Any) -> tuple[float, Any]:
-        tolerance = TOLERANCE if len(combinations) <= FEW else ROUGH
+        many = len(combinations) > FEW
+        tolerance = ROUGH if many else TOLERANCE
         constants = _fit_from(samples, plan, start, _names(samples, plan, start), restarts, tolerance)
-        return loss(samples, constants), constants
+        moved = sum(getattr(constants, name) != getattr(own, name) for name in plan.choices) if many else 0
+        return loss(samples, constants) + WORTH * moved, constants
 
     soonest = min(float(sample.time_s.min()) for sample in samples)
-    own = plan_of(samples[0].family, samples[0].format).start
     starts = [plan.start, *([own] if own != plan.start else [])]
     if soonest > FAR * plan.start.launch_s:
         starts.append(own._replace(launch_s=soonest / 2))
