@@ -167,3 +167,10 @@ def test_latent_prefill_goes_by_the_format_of_its_cache(kv: str, number: str) ->
     (kernel,) = registry.build(op, dims, precision("bf16", kv=kv), True, "fa3").kernels
     found = run_of(kernel)
     assert (found.family, found.format, found.compute) == ("mla_prefill", number, "bf16")
+
+
+def test_launches_full_enough_are_left_to_the_unsplit_kernel() -> None:
+    # 100 units: 160 sequences are left whole, 159 are split in two, of 4 CTAs a unit.
+    constants = decode_constants(slots=4, most_splits=128, unsplit_padded=128, padded=16, combine_s=1.0)
+    split, whole = (decode_time_s(decode_shape(n, 1024), CHIP, constants) for n in (159, 160))
+    assert (split > 1.0, whole < 0.1) == (True, True)

@@ -1,7 +1,8 @@
 """The time of attention with one new token a sequence: K and V are streamed, split over the units.
 
     items      = batch kv_heads ceil(group / packed)       group = heads / kv_heads, served by one pass
-    splits     = between 1 and the tiles of keys, so that items x splits fill the units' slots
+    splits     = between 1 and the tiles of keys, so that items x splits fill the units' slots; 1 where an
+                 unsplit kernel serves and items / units >= 1.6
     turns      = max(1, items splits / (units min(slots, resident)))
     memory     = max(bytes / (bandwidth bandwidth_share), turns x one CTA's keys / its rate)
     compute    = FLOPs, the group padded to `padded` rows / (peak matrix_share) + converted elements / rate
@@ -95,6 +96,9 @@ class DecodeConstants(NamedTuple):
 
 TILE_KEYS = 128
 USUAL_HEAD = 128
+FULL = 1.6
+"""Items a unit from which flash-attention 2 does not split: 0.8 of two CTAs (num_splits_heuristic in its
+flash_api.cpp)."""
 PLAIN_ALONE = 0.5
 """Of what a unit's lanes multiply, what one CTA alone does."""
 
@@ -141,7 +145,8 @@ def _packed_s(s: DecodeShape, group: Count, chip: Chip, c: DecodeConstants, warm
     items = s.batch * s.kv_heads * ceil_div(group, c.packed)
     tiles = ceil_div(s.seq_kv, c.least_keys)
     splits = maximum(1, minimum(minimum(chip.units * c.slots // items, tiles), c.most_splits))
-    splits = where(group < c.split_group, 1, splits)
+    whole = (items >= FULL * chip.units) & (c.unsplit_padded > 0)  # full enough for the unsplit kernel
+    splits = where((group < c.split_group) | whole, 1, splits)
     turns = maximum(1, items * splits / (chip.units * min(c.slots, c.resident)))
     cta_bytes = ceil_div(ceil_div(s.seq_kv, splits), TILE_KEYS) * TILE_KEYS * s.kv_bytes_per_token
     cta_rate = max(chip.clock_hz * c.cta_bytes_per_clock, chip.least_unit_bytes_per_s)

@@ -128,7 +128,7 @@ _DECODE = Plan(
         "split_group": (1, 2),
         "most_splits": (1, 8, 32, 128),
         "least_keys": (TILE_KEYS, 4 * TILE_KEYS, 8 * TILE_KEYS),
-        "slots": (1, 2),
+        "slots": (1, 2, 4),
         "resident": (1, 2),
         "packed": (16, 64),
         "padded": (16, 64, 128),
