@@ -77,10 +77,10 @@ def test_gpus_and_models_left_out_of_the_fit_are_met(refitted: dict[str, list[Re
         numpy.concatenate([r.by_gpu for fits in refitted.values() for r in fits if r.by_gpu is not None])
     )
     models = numpy.abs(numpy.concatenate([r.by_model for fits in refitted.values() for r in fits]))
-    assert len(gpus) == 324
+    assert len(gpus) == 357
     assert numpy.median(gpus) <= 0.1
     assert (gpus <= 0.25).mean() >= 0.95
-    assert len(models) == 364
+    assert len(models) == 397
     assert numpy.median(models) <= 0.06
     assert (models <= 0.25).mean() >= 0.97
 

@@ -17,18 +17,16 @@ from memwall.cli import run
 from memwall.dtypes import precision
 from memwall.errors import NotAvailable, UnknownName
 from memwall.estimate.chip import Chip
-from memwall.estimate.constants import bands, choose, generation_of, shipped, shipped_calibrations
-from memwall.estimate.decode import DecodeShape, decode_time_s
+from memwall.estimate.choice import choose, generation_of
+from memwall.estimate.constants import bands, shipped, shipped_calibrations
 from memwall.estimate.estimate import estimate, estimate_kernel, together
 from memwall.estimate.families import FAMILIES, run_of
 from memwall.estimate.gemm import GemmShape, gemm_time_s
 from memwall.estimate.library import NAMES, UNKNOWN, Library, library_named, parse, recognise
 from memwall.estimate.plans import plan_of
-from memwall.estimate.prefill import masked_tiles
 from memwall.estimate.roof import roof
 from memwall.hardware import Device, from_entry
 from memwall.ops import registry
-from memwall.ops.attention import visible_pairs
 
 DEVICES = HARDWARE.read_each(from_entry)[0]
 SHARP = 200.0
@@ -104,54 +102,6 @@ def test_split_k_fills_units_that_one_tile_would_leave_idle() -> None:
     constants = gemm_constants(split_s=1e-6, unit_bytes_per_clock=100)
     alone_s = 2 * 64 * 64 * 4096 / 1e12
     assert gemm_time_s(shape, chip(), constants) < alone_s / 4
-
-
-def decode_constants(**changes: float) -> Any:
-    start = plan_of("decode", "16-bit").start._replace(
-        launch_s=0,
-        bandwidth_share=1,
-        cta_s=0,
-        tile_s=0,
-        combine_s=0,
-        matrix_share=1,
-        sharpness=SHARP,
-        most_splits=1,
-    )
-    return start._replace(**changes)
-
-
-def decode_shape(batch: int, keys: int) -> DecodeShape:
-    return DecodeShape(batch, 1, 1, keys, 128, 128, 512, batch * keys * 512, False)
-
-
-def test_one_unsplit_sequence_takes_as_long_as_one_cta_reads_it() -> None:
-    # 8192 keys of 512 B at 10 B a clock and 1 GHz: 4.19 MB / 10 GB/s.
-    time_s = decode_time_s(decode_shape(1, 8192), chip(), decode_constants(cta_bytes_per_clock=10))
-    assert time_s == pytest.approx(8192 * 512 / 10e9)
-
-
-def test_splits_share_a_sequence() -> None:
-    constants = decode_constants(cta_bytes_per_clock=10, most_splits=8)
-    assert decode_time_s(decode_shape(1, 8192), chip(), constants) == pytest.approx(8192 * 512 / 80e9)
-
-
-def test_many_sequences_take_the_bandwidth() -> None:
-    shape = decode_shape(512, 8192)
-    assert decode_time_s(shape, chip(), decode_constants()) == pytest.approx(
-        shape.traffic_bytes / 1e12, rel=0.01
-    )
-
-
-@pytest.mark.parametrize(("seq_q", "seq_kv"), [(4096, 4096), (1024, 8192), (128, 128)])
-@pytest.mark.parametrize("rows", [64, 128])
-@pytest.mark.parametrize("cols", [64, 128])
-def test_masked_tiles_are_those_below_the_diagonal(seq_q: int, seq_kv: int, rows: int, cols: int) -> None:
-    counted = 0
-    for block in range(seq_q // rows):
-        last_key = seq_kv - seq_q + (block + 1) * rows
-        counted += -(-last_key // cols)
-    tiles = masked_tiles(visible_pairs(seq_q, seq_kv), seq_q, seq_kv, rows, cols)
-    assert tiles == pytest.approx(counted, rel=0.02)
 
 
 # --- never below the bound; numbers and arrays

@@ -11,7 +11,8 @@ import memwall
 from memwall.cli import run
 from memwall.estimate.calibrate import GPU_OUT, calibrate, held_out, spread
 from memwall.estimate.chip import Chip
-from memwall.estimate.constants import field_of, generation_of, in_si, key_of, load, out_of_si
+from memwall.estimate.choice import generation_of
+from memwall.estimate.constants import field_of, in_si, key_of, load, out_of_si
 from memwall.estimate.fit import errors_of, fit
 from memwall.estimate.library import UNKNOWN, Library
 from memwall.estimate.minimise import Vector, minimise

@@ -85,6 +85,7 @@ def judged() -> dict[tuple[str, str], list[float]]:
     errors: dict[tuple[str, str], list[float]] = {}
     for each, answer in zip(read, predict([m.row for m in read]), strict=True):
         assert isinstance(answer, Prediction)
+        assert answer.estimate_time_s is not None
         assert answer.bound_time_s <= 1.02 * each.time_s
         errors.setdefault((each.row.op.name, each.row.dtype), []).append(
             answer.estimate_time_s / each.time_s - 1

@@ -32,6 +32,7 @@ OPERATIONS: dict[str, Callable[..., Any]] = {
     "==": lambda a, b: a == b,
     "!=": lambda a, b: a != b,
     "|": lambda a, b: a or b,
+    "&": lambda a, b: a and b,
     "min": min,
     "max": max,
     "where": lambda condition, a, b: a if condition else b,

@@ -27,7 +27,7 @@ ASKED = "serve --model llama3-70b --gpu h100 --tp 8 --concurrency 64 --isl 1024 
 
 
 def served(users: int = 64, **options: object) -> ServeReport:
-    given = {"gpu": "h100", "tp": 8, "isl": 1024, "osl": 512, **options}
+    given = {"gpu": "h100", "tp": 8, "isl": 1024, "osl": 512, "spread": 1, **options}
     return serve("llama3-70b", users=users, **given)  # type: ignore[arg-type]
 
 
@@ -104,12 +104,11 @@ class Row(NamedTuple):
 
 @pytest.fixture(scope="module")
 def rows() -> list[Row]:
-    """Every seventh of the measured rows, asked as its campaign asked, if that is what was measured."""
+    """The measured rows, each asked as its campaign asked, if that is what was measured."""
     campaigns = {each["campaign"]: each for each in table("serving_campaigns.csv")}
-    chosen = [row for number, row in enumerate(table("serving.csv")) if number % 7 == 0]
     return [
         measured(row, campaigns[row["campaign"]])
-        for row in chosen
+        for row in table("serving.csv")
         if campaigns[row["campaign"]]["judged"] == "yes"
     ]
 
@@ -146,17 +145,17 @@ def measured(row: dict[str, str], campaign: dict[str, str]) -> Row:
 _model, _gpu = cache(load_model), cache(load_gpu)
 
 
-def test_half_of_the_times_are_within_sixteen_per_cent(rows: list[Row]) -> None:
+def test_half_of_the_times_are_within_fifteen_per_cent(rows: list[Row]) -> None:
     """Three engines, two GPUs, dense models and mixtures, 1 to 8 GPUs, 4 to 512 users; five constants fitted.
 
-    Of all 1294 such rows TTFT 14.5 %, bias -2.9 %, TPOT 6.7 %, bias +0.7 %; of these 186 TTFT 15.1 %.
+    TTFT 14.9 %, bias -2.8 %, TPOT 7.8 %, bias +0.2 %.
     """
-    assert len(rows) == 186
+    assert len(rows) == 1294
     first = [row.report.ttft_s / row.ttft_s - 1 for row in rows]
     between = [row.report.tpot_s / row.tpot_s - 1 for row in rows]
-    assert median(map(abs, first)) <= 0.16
+    assert median(map(abs, first)) <= 0.15
     assert abs(median(first)) <= 0.05
-    assert median(map(abs, between)) <= 0.075
+    assert median(map(abs, between)) <= 0.08
     assert abs(median(between)) <= 0.02
 
 

@@ -8,8 +8,8 @@ import click
 
 from memwall.cli.options import Count, F
 from memwall.errors import UsageError, shown
-from memwall.reports.serve import ROUNDS
-from memwall.reports.serve_engines import DEFAULT_ENGINE, ENGINES
+from memwall.reports.serve import ROUNDS, SPREAD
+from memwall.reports.serve_engines import DEFAULT_ENGINE, ENGINES, engine_of
 from memwall.units import parse_count, parse_number
 
 
@@ -38,6 +38,10 @@ class Part(click.ParamType[float]):
         return float(number)
 
 
+def _engine(_: click.Context, __: click.Parameter, name: str) -> str:
+    return engine_of(name).name
+
+
 def serving_options(command: F) -> F:
     """What stands in an engine's command line, and in a benchmark's."""
     for option in (
@@ -47,9 +51,18 @@ def serving_options(command: F) -> F:
         click.option("--ahead", type=Steps(), help="steps scheduled ahead; default the engine's"),
         click.option("--max-batch", type=Count(), help="requests run at once; default what memory holds"),
         click.option(
-            "--engine", type=click.Choice(list(ENGINES)), default=DEFAULT_ENGINE, help="default vllm"
+            "--engine",
+            metavar="NAME",
+            default=DEFAULT_ENGINE,
+            callback=_engine,
+            help=f"{', '.join(ENGINES)}; default vllm",
         ),
-        click.option("--spread", type=Part(), default=1, help="lengths vary from this part of them up"),
+        click.option(
+            "--spread",
+            type=Part(),
+            default=SPREAD,
+            help="lengths vary from this part of them up; default 0.99",
+        ),
         click.option("--rounds", type=Count(), default=ROUNDS, help="requests of each user; default 10"),
     ):
         command = option(command)

@@ -1,16 +1,25 @@
 """The time of attention with one new token a sequence: K and V are streamed, split over the units.
 
-    work items = batch kv_heads ceil(group / packed)       group = heads / kv_heads, served by one pass
-    splits     = between 1 and the tiles of keys, so that items x splits fill the units' slots
-    memory     = max(bytes / (bandwidth bandwidth_share), one CTA's keys / its rate)
+    items      = batch kv_heads ceil(group / packed)       group = heads / kv_heads, served by one pass
+    splits     = between 1 and the tiles of keys, so that items x splits fill the units' slots; 1 where
+                 items / units >= whole_from
+    turns      = max(1, items splits / (units min(slots, resident)))
+    memory     = max(bytes / (bandwidth bandwidth_share), turns x one CTA's keys / its rate)
     compute    = FLOPs, the group padded to `padded` rows / (peak matrix_share) + converted elements / rate
-    first      = tile_s head_dim / 128
-    time       = launch + first + max(memory, compute) + cta_s max(1, items splits / slots)
-                 + combine log2(splits)
+    time       = launch + max(memory, compute) + cta_s turns head_dim / 128 + combine log2(splits)
 
-A CTA draws what it keeps in flight (cta_rate), so few long sequences take as long as one CTA needs for its
-share of the keys. Splits end in a pass that combines them. The queries of a group share K and V, padded
-to the matrix unit's rows. Cached fp8 is converted on the lanes.
+A CTA draws what it keeps in flight (cta_bytes_per_clock), so few long sequences take as long as one CTA
+needs for its share of the keys. A unit runs `resident` CTAs at a time; a rule that aims at more slots makes
+them wait their turn, and each pays its first tile and its end. Splits end in a pass that combines them. The
+queries of a group share K and V, padded to the matrix unit's rows. Cached fp8 is converted on the lanes. What
+is in L2 already comes at l2_share of the rate of its ports.
+
+Groups that the matrix kernel does not take, and launches whose tiles would leave most units idle
+(least_fill), run head by head on the lanes:
+
+    heads      = batch heads,  splits = between 1 and the tiles of keys, so that heads x splits fill units
+    lanes      = max(elements / (units plain_per_clock), elements of one CTA / (plain_per_clock / 2))
+    time       = launch + max(memory, lanes) + combine log2(splits)
 
 Source: Dao et al. 2023, "Flash-Decoding for long-context inference" (split-KV and its combine pass); the
 rates are fitted.
@@ -48,17 +57,20 @@ class DecodeConstants(NamedTuple):
     cta_bytes_per_clock: float
     """What one CTA draws from memory."""
     cta_s: float
-    """Prologue and epilogue of a CTA."""
-    tile_s: float
-    """Until the first tile of keys has passed through, for 128 elements of head_dim."""
+    """First tile and end of a CTA, for 128 elements of head_dim."""
     combine_s: float
     """A doubling of the splits."""
     matrix_share: float
     convert_per_clock: float
     """Elements of a narrow cache that a unit converts in a clock; 0: free."""
-    warm_gain: float
+    l2_share: float
+    """Of the rate of L2's ports, where K and V are there already."""
     slots: float
     """CTAs a unit that the split rule aims to fill."""
+    resident: float
+    """CTAs that a unit runs at a time."""
+    split_group: float
+    """Groups below are never split."""
     most_splits: float
     """1: the library does not split."""
     least_keys: float
@@ -75,13 +87,21 @@ class DecodeConstants(NamedTuple):
     """Elements of K and V that a unit multiplies in a clock, in the kernel for other groups; 0: none."""
     least_group: float
     """Groups below use that kernel."""
+    least_fill: float
+    """Of the units, what tiles of keys must fill, or that kernel serves them."""
     most_group: float
     """Groups above use it too."""
     sharpness: float
+    whole_from: float = 0.0
+    """Items a unit from which nothing is split: the units are full enough; 0: no such rule."""
 
 
-TILE_KEYS, TILE_DIMS = 128, 128
-WIDE_HEAD = 128
+TILE_KEYS = 128
+USUAL_HEAD = 128
+FULL = 1.6
+"""`whole_from` of flash-attention 2: 0.8 of two CTAs a unit (num_splits_heuristic in its flash_api.cpp)."""
+PLAIN_ALONE = 0.5
+"""Of what a unit's lanes multiply, what one CTA alone does."""
 
 
 def decode_time_s(shape: DecodeShape, chip: Chip, c: DecodeConstants, warm: Count = False) -> Count:
@@ -95,42 +115,51 @@ def decode_time_s(shape: DecodeShape, chip: Chip, c: DecodeConstants, warm: Coun
     """
     s = shape
     group = ceil_div(s.heads, s.kv_heads)
+    packed_s = _packed_s(s, group, chip, c, warm)
     if c.plain_per_clock:
-        packed = _packed_s(s, group, chip, c, warm)
-        plain = _plain_s(s, chip, c, warm)
-        return c.launch_s + where((group < c.least_group) | (group > c.most_group), plain, packed)
-    return c.launch_s + _packed_s(s, group, chip, c, warm)
+        items = s.batch * s.kv_heads * (s.seq_kv // TILE_KEYS)
+        few = items < c.least_fill * chip.units
+        plain = (group < c.least_group) | (group > c.most_group) | few
+        packed_s = where(plain, _plain_s(s, chip, c, warm), packed_s)
+    return c.launch_s + packed_s
 
 
 def _stream(chip: Chip, c: DecodeConstants, warm: Count) -> Count:
-    return chip.stream_bytes_per_s(c.bandwidth_share, c.warm_gain, warm)
+    """Bytes a second from memory, or from L2 where they are there already."""
+    return where(warm, chip.l2_bytes_per_s * c.l2_share, chip.bandwidth_bytes_per_s * c.bandwidth_share)
 
 
 def _plain_s(s: DecodeShape, chip: Chip, c: DecodeConstants, warm: Count) -> Count:
     """Each query head by itself on the lanes: its group's K and V again for every head, from L2."""
-    elements = s.batch * s.heads * s.seq_kv * (s.head_dim + s.head_dim_v)
-    lanes = elements / (chip.units * chip.clock_hz * c.plain_per_clock)
-    return smooth_maximum(s.traffic_bytes / _stream(chip, c, warm), lanes, c.sharpness) + c.combine_s
+    heads = s.batch * s.heads
+    splits = maximum(1, minimum(chip.units // heads, s.seq_kv // TILE_KEYS))
+    per_key = s.head_dim + s.head_dim_v
+    lanes = chip.clock_hz * c.plain_per_clock
+    evenly = heads * s.seq_kv * per_key / (chip.units * lanes)
+    longest = s.seq_kv / splits * per_key / (PLAIN_ALONE * lanes)
+    busy = smooth_maximum(s.traffic_bytes / _stream(chip, c, warm), maximum(evenly, longest), c.sharpness)
+    return busy + c.combine_s * log2(splits)
 
 
 def _packed_s(s: DecodeShape, group: Count, chip: Chip, c: DecodeConstants, warm: Count) -> Count:
     """A group's queries together on the matrix unit, the keys split over CTAs."""
     items = s.batch * s.kv_heads * ceil_div(group, c.packed)
     tiles = ceil_div(s.seq_kv, c.least_keys)
-    slots = chip.units * c.slots
-    splits = maximum(1, minimum(minimum(slots // items, tiles), c.most_splits))
+    splits = maximum(1, minimum(minimum(chip.units * c.slots // items, tiles), c.most_splits))
+    whole = (items >= c.whole_from * chip.units) & (c.whole_from > 0)
+    splits = where((group < c.split_group) | whole, 1, splits)
+    turns = maximum(1, items * splits / (chip.units * min(c.slots, c.resident)))
     cta_bytes = ceil_div(ceil_div(s.seq_kv, splits), TILE_KEYS) * TILE_KEYS * s.kv_bytes_per_token
     cta_rate = max(chip.clock_hz * c.cta_bytes_per_clock, chip.least_unit_bytes_per_s)
-    memory = smooth_maximum(s.traffic_bytes / _stream(chip, c, warm), cta_bytes / cta_rate, c.sharpness)
+    in_turn = turns * cta_bytes / cta_rate
+    memory = smooth_maximum(s.traffic_bytes / _stream(chip, c, warm), in_turn, c.sharpness)
     padded = where(splits > 1, c.padded, max(c.padded, c.unsplit_padded))
     rows = ceil_div(group, padded) * padded
     keys = s.batch * s.kv_heads * s.seq_kv
     compute = 2 * keys * rows * (s.head_dim + s.head_dim_v) / (chip.peak_flops_per_s * c.matrix_share)
     if s.narrow and c.convert_per_clock:
         elements = keys * (s.head_dim + s.head_dim_v)
-        rate = c.convert_per_clock * where(s.head_dim > WIDE_HEAD, c.wide, 1.0)
+        rate = c.convert_per_clock * where(s.head_dim > USUAL_HEAD, c.wide, 1.0)
         compute = compute + elements / (chip.units * chip.clock_hz * rate)
-    first = c.tile_s * s.head_dim / TILE_DIMS
-    waves = maximum(1, items * splits / slots)
-    busy = smooth_maximum(memory, compute, c.sharpness) + c.cta_s * waves
-    return busy + first + c.combine_s * log2(maximum(1, splits))
+    busy = smooth_maximum(memory, compute, c.sharpness) + c.cta_s * turns * s.head_dim / USUAL_HEAD
+    return busy + c.combine_s * log2(splits)

@@ -28,7 +28,8 @@ from memwall import yamlfile
 from memwall.catalog import aliases, normalise, shipped_names, shipped_text
 from memwall.errors import UnknownName
 from memwall.estimate.chip import Chip
-from memwall.estimate.constants import ARCHITECTURE, CALIBRATED, field_of, in_si
+from memwall.estimate.choice import ARCHITECTURE, CALIBRATED
+from memwall.estimate.constants import field_of, in_si
 from memwall.estimate.decode import decode_time_s
 from memwall.estimate.estimate import Estimate, Part
 from memwall.estimate.families import ROWWISE

@@ -10,7 +10,8 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from memwall.estimate.chip import Chip
-from memwall.estimate.constants import ARCHITECTURE, PHYSICS, Fit, choose
+from memwall.estimate.choice import ARCHITECTURE, PHYSICS, choose
+from memwall.estimate.constants import Fit
 from memwall.estimate.eager import CHAINED, launched
 from memwall.estimate.families import FAMILIES, ROWWISE, Run, run_of
 from memwall.estimate.library import UNKNOWN, Library, of_rows
@@ -95,16 +96,18 @@ def estimate_kernel(
     warm: Count = False,
     own: Sequence[Fit] = (),
     follows: bool = False,
+    eager: bool = False,
 ) -> Estimate:
     """The expected time of one kernel; arguments as `estimate`.
 
     In a pass it `follows` another, and reads what that has just written, from L2 as far as it fits there:
-    that quickens norms and their like, not products, whose weights come from memory. The bound stays.
+    that quickens norms and their like, not products, whose weights come from memory. The bound stays. A
+    compiler has made the norms of a pass, unless it is `eager`.
     """
     run = run_of(kernel)
     family = FAMILIES[run.family]
     if run.family in ROWWISE:
-        library = of_rows(library, follows)
+        library = of_rows(library, follows and not eager)
     choice = choose(run.family, run.format, device, library, own)
     chip = Chip.of(device, run.compute)
     bound_s = roof(kernel_work(kernel), device, warm).time_s
@@ -112,6 +115,13 @@ def estimate_kernel(
     time_s = maximum(family.time_s(run.shape, chip, choice.fit.constants, quick), bound_s)
     part = Part(kernel.name, run, choice.fit, time_s)
     return Estimate(time_s, bound_s, choice.basis, choice.error_p50, choice.error_p90, (part,))
+
+
+def estimate_in_pass(
+    kernel: Kernel, device: Device, library: Library = UNKNOWN, own: Sequence[Fit] = (), eager: bool = False
+) -> Estimate:
+    """The expected time of one kernel of a pass."""
+    return estimate_kernel(kernel, device, library, own=own, follows=True, eager=eager)
 
 
 def together(estimates: Iterable[Estimate], counts: Sequence[float] | None = None) -> Estimate:

@@ -164,7 +164,9 @@ def _attention(kernel: Kernel, q: Tensor, k: Tensor, v: Tensor) -> Run:
     pairs = kernel.matrix_flops / (2 * batch * heads * (head_dim + head_dim_v))
     shape = PrefillShape(batch, heads, kv_heads, seq_q, seq_kv, head_dim, head_dim_v, pairs, traffic)
     family = "prefill" if _same(head_dim, head_dim_v) else "mla_prefill"
-    return Run(family, shape, number_class(kernel.compute), kernel.compute)
+    latent = family == "mla_prefill"  # with K and V in fp8 engines quantise first and run another kernel
+    number = number_class(k.dtype.name if latent else kernel.compute)
+    return Run(family, shape, number, kernel.compute)
 
 
 def _latent(kernel: Kernel, q: Tensor, latent: Tensor) -> Run:

@@ -2,9 +2,9 @@
 
 The loss is the mean of |log(predicted / measured)|, cut off where a launch must have run by another
 mechanism, plus a small pull towards the start, so that a constant the data say nothing about stays there; and
-one that gains less than WORTH by moving is put back and not counted. A library starts from the fit of all
-libraries, so that it has only the constants in which it differs. Each library of each device weighs by the
-square root of its launches.
+one that gains less than WORTH by moving is put back and not counted. Where choices are many, each that is not
+the plan's must gain as much. A library starts from the fit of all, so that it has only the constants
+in which it differs. Each library of each device weighs by the square root of its launches.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy
 
 from memwall.estimate.families import ROWWISE
-from memwall.estimate.minimise import Vector, minimise
+from memwall.estimate.minimise import TOLERANCE, Vector, minimise
 from memwall.estimate.plans import Plan, plan_of
 from memwall.estimate.samples import Array, Sample, rows_in
 
@@ -25,8 +25,10 @@ CUT = 0.7
 PULL = 0.0015
 WORTH = 0.0015
 WARM_WEIGHT = 0.5
-LIMITS = {"bandwidth_share": 1.0, "matrix_share": 1.0}
-"""What no kernel exceeds: the memory's bandwidth, the matrix peak at maximum clock."""
+LIMITS = {"bandwidth_share": 1.0, "matrix_share": 1.0, "l2_share": 1.0}
+"""What no kernel exceeds: the memory's bandwidth, the matrix peak at maximum clock, the ports of L2."""
+WARM = ("warm_gain", "warm_bytes_per_clock", "l2_share")
+"""What only launches that find their operands in L2 feel."""
 FOLDS = 4
 SWEEPS = 3
 FAR = 3
@@ -35,6 +37,10 @@ FEW = 16
 LEAST_ROWS_A_CONSTANT = 2
 LEAST_ROWS_A_CLOCK = 4
 """Of norms and their like, whose few sets are of one kernel on many GPUs: more constants do not carry."""
+ROUGH = 1 / (32 * 32)
+"""How well the simplex settles while choices are compared, less than WORTH."""
+DRAWN, DEEPENED = 40, 2
+"""Of many combinations: how many are tried besides the start, and how many of them start a sweep."""
 
 
 class Fitted(NamedTuple):
@@ -59,15 +65,21 @@ def fit(samples: Sequence[Sample], start: Any = None) -> Fitted:
     return Fitted(constants, names, rows_in(samples), numpy.concatenate(errors))
 
 
+def _plan(samples: Sequence[Sample]) -> Plan:
+    """The plan of the launches; what is known of a kernel counts where all are of it."""
+    kernels = {sample.library.kernel for sample in samples}
+    return plan_of(samples[0].family, samples[0].format, kernels.pop() if len(kernels) == 1 else None)
+
+
 def refit(samples: Sequence[Sample], constants: Any) -> Any:
     """Constants fitted to other samples, the choices kept as they are."""
-    plan = plan_of(samples[0].family, samples[0].format)
+    plan = _plan(samples)
     return _fit_from(samples, plan, constants, _names(samples, plan, constants), restarts=0)
 
 
 def _settled(samples: Sequence[Sample], start: Any) -> tuple[Plan, Any, tuple[str, ...]]:
     """The plan, the constants, and the names of those that were fitted."""
-    plan = plan_of(samples[0].family, samples[0].format)
+    plan = _plan(samples)
     if start is not None:
         plan = plan._replace(start=_switched_on(plan.start, start))
     best = _chosen(samples, plan)
@@ -81,13 +93,16 @@ def _chosen(samples: Sequence[Sample], plan: Plan) -> Any:
     """The best choices, one after the other, with the other constants fitted to each."""
     combinations = list(itertools.product(*plan.choices.values()))
     restarts = 1 if len(combinations) <= FEW else 0
+    own = _plan(samples).start
 
     def fitted(start: Any) -> tuple[float, Any]:
-        constants = _fit_from(samples, plan, start, _names(samples, plan, start), restarts)
-        return loss(samples, constants), constants
+        many = len(combinations) > FEW
+        tolerance = ROUGH if many else TOLERANCE
+        constants = _fit_from(samples, plan, start, _names(samples, plan, start), restarts, tolerance)
+        moved = sum(getattr(constants, name) != getattr(own, name) for name in plan.choices) if many else 0
+        return loss(samples, constants) + WORTH * moved, constants
 
     soonest = min(float(sample.time_s.min()) for sample in samples)
-    own = plan_of(samples[0].family, samples[0].format).start
     starts = [plan.start, *([own] if own != plan.start else [])]
     if soonest > FAR * plan.start.launch_s:
         starts.append(own._replace(launch_s=soonest / 2))
@@ -96,6 +111,10 @@ def _chosen(samples: Sequence[Sample], plan: Plan) -> Any:
         settled = [fitted(start._replace(**values)) for start in starts for values in named]
     else:
         settled = [_swept(plan.choices, fitted(start), fitted) for start in starts]
+        drawn = numpy.random.default_rng(0).permutation(len(combinations))[:DRAWN]
+        named = [dict(zip(plan.choices, combinations[each], strict=True)) for each in drawn]
+        tried = sorted((fitted(starts[-1]._replace(**values)) for values in named), key=lambda each: each[0])
+        settled += [_swept(plan.choices, each, fitted) for each in tried[:DEEPENED]]
     return min(settled, key=lambda each: each[0])[1]
 
 
@@ -160,7 +179,12 @@ def errors_of(samples: Sequence[Sample], constants: Any) -> Array:
 
 
 def _fit_from(
-    samples: Sequence[Sample], plan: Plan, start: Any, names: tuple[str, ...], restarts: int
+    samples: Sequence[Sample],
+    plan: Plan,
+    start: Any,
+    names: tuple[str, ...],
+    restarts: int,
+    tolerance: float = TOLERANCE,
 ) -> Any:
     origin = numpy.array([_origin(plan, start, name) for name in names])
     limits = numpy.array([LIMITS.get(name, numpy.inf) for name in names])
@@ -173,14 +197,14 @@ def _fit_from(
         return loss(samples, at(point)) + PULL * float(numpy.square(point).sum())
 
     begin = numpy.log(numpy.array([getattr(start, name) for name in names]) / origin)
-    return at(minimise(value, begin, restarts))
+    return at(minimise(value, begin, restarts, tolerance))
 
 
 def _names(samples: Sequence[Sample], plan: Plan, constants: Any) -> tuple[str, ...]:
     """The constants that the data can say something about: switched on, and with rows that feel them."""
     names = [name for name in plan.fitted if getattr(constants, name)]
     if not any(sample.warm.any() for sample in samples):
-        names = [name for name in names if not name.startswith("warm_")]
+        names = [name for name in names if name not in WARM]
     each = LEAST_ROWS_A_CLOCK if samples[0].family in ROWWISE else LEAST_ROWS_A_CONSTANT
     return tuple(names[: max(1, rows_in(samples) // each)])
 

@@ -14,7 +14,9 @@ TOLERANCE = 0.00002
 STEPS_PER_VARIABLE = 100
 
 
-def minimise(function: Callable[[Vector], float], start: Vector, restarts: int = 1) -> Vector:
+def minimise(
+    function: Callable[[Vector], float], start: Vector, restarts: int = 1, tolerance: float = TOLERANCE
+) -> Vector:
     """The point with the least value that a simplex finds from `start`.
 
     The simplex reflects, expands, contracts and shrinks; a restart builds a new one round the best point,
@@ -24,6 +26,7 @@ def minimise(function: Callable[[Vector], float], start: Vector, restarts: int =
         function: the value at a point.
         start: where to begin; one unit in each direction is a sensible scale.
         restarts: new simplexes after the first.
+        tolerance: of the values at the simplex's corners, when it has settled.
 
     Source: Nelder and Mead 1965, The Computer Journal 7(4), with the usual 1, 2, 1/2, 1/2.
     """
@@ -31,18 +34,18 @@ def minimise(function: Callable[[Vector], float], start: Vector, restarts: int =
         return start
     best = start
     for _ in range(restarts + 1):
-        best = _once(function, best)
+        best = _once(function, best, tolerance)
     return best
 
 
-def _once(function: Callable[[Vector], float], start: Vector) -> Vector:
+def _once(function: Callable[[Vector], float], start: Vector, tolerance: float) -> Vector:
     count = len(start)
     points = [start, *(start + STEP * row for row in numpy.eye(count))]
     simplex = sorted(
         ((function(point), index, point) for index, point in enumerate(points)), key=lambda s: s[0]
     )
     for number in range(STEPS_PER_VARIABLE * count):
-        if simplex[-1][0] - simplex[0][0] < TOLERANCE:
+        if simplex[-1][0] - simplex[0][0] < tolerance:
             break
         centre = numpy.mean([point for _, _, point in simplex[:-1]], axis=0)
         worst = simplex[-1]

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from memwall.estimate.chip import STREAM_SHARE
 from memwall.estimate.constants import in_si
-from memwall.estimate.decode import TILE_KEYS, DecodeConstants
+from memwall.estimate.decode import FULL, TILE_KEYS, DecodeConstants
 from memwall.estimate.gemm import GemmConstants
 from memwall.estimate.prefill import PrefillConstants
 from memwall.estimate.rowwise import SHORT_ROW, RowwiseConstants
@@ -80,18 +80,22 @@ _PREFILL = Plan(
         launch_s=_us(8),
         bandwidth_share=0.88,
         matrix_share=0.8,
-        exp_share=1.2,
+        exp_share=1.5,
         block_s=_us(2),
         tail=0.6,
         prepare=0.5,
         energy_per_flop_j=_pj(0.7),
         rows=128,
         cols=128,
+        small=1.0,
         wide=0.9,
         sharpness=6,
     ),
-    ("launch_s", "matrix_share", "exp_share", "block_s", "tail", "prepare", "energy_per_flop_j", "wide"),
+    ("launch_s", "matrix_share", "block_s", "tail", "prepare", "energy_per_flop_j", "wide", "small"),
     {"rows": (64, 128), "cols": (64, 128)},
+)
+_LATENT_PREFILL = _PREFILL._replace(  # head_dim 192 alone: its share of the peak is one constant
+    fitted=("launch_s", "block_s", "tail", "prepare", "energy_per_flop_j", "wide")
 )
 _DECODE = Plan(
     DecodeConstants(
@@ -99,12 +103,13 @@ _DECODE = Plan(
         bandwidth_share=0.93,
         cta_bytes_per_clock=25,
         cta_s=_us(0.5),
-        tile_s=_us(1),
         combine_s=_us(0.8),
         matrix_share=0.5,
         convert_per_clock=0,
-        warm_gain=1.5,
+        l2_share=0.4,
         slots=2,
+        resident=2,
+        split_group=1,
         most_splits=64,
         least_keys=128,
         packed=64,
@@ -113,6 +118,7 @@ _DECODE = Plan(
         wide=1,
         plain_per_clock=0,
         least_group=2,
+        least_fill=0.0,
         most_group=32,
         sharpness=3,
     ),
@@ -121,17 +127,20 @@ _DECODE = Plan(
         "bandwidth_share",
         "cta_bytes_per_clock",
         "cta_s",
-        "tile_s",
         "combine_s",
         "matrix_share",
-        "warm_gain",
+        "l2_share",
         "plain_per_clock",
     ),
     {
         "plain_per_clock": (0, 6),
+        "least_group": (1, 2),
+        "least_fill": (0, 0.25),
+        "split_group": (1, 2),
         "most_splits": (1, 8, 32, 128),
         "least_keys": (TILE_KEYS, 4 * TILE_KEYS, 8 * TILE_KEYS),
-        "slots": (1, 2),
+        "slots": (1, 2, 4),
+        "resident": (1, 2),
         "packed": (16, 64),
         "padded": (16, 64, 128),
         "unsplit_padded": (0, 128),
@@ -179,7 +188,7 @@ _PLANS = {
     "gemm": _GEMM,
     "grouped_gemm": _GEMM,
     "prefill": _PREFILL,
-    "mla_prefill": _PREFILL,
+    "mla_prefill": _LATENT_PREFILL,
     "decode": _DECODE,
     "mla_decode": _DECODE,
     "elementwise": _ROWWISE,
@@ -200,8 +209,17 @@ _PLANS = {
 }
 
 
-def plan_of(family: str, number: str) -> Plan:
-    """The plan of a family for a class of number formats."""
+KNOWN = {("decode", "fa2"): {"whole_from": FULL}}
+"""What a kernel's source says: neither fitted nor a choice."""
+
+
+def plan_of(family: str, number: str, kernel: str | None = None) -> Plan:
+    """The plan of a family for a class of number formats, and for a kernel whose source is known."""
+    plan, known = _plan_of(family, number), KNOWN.get((family, kernel or ""))
+    return plan._replace(start=plan.start._replace(**known)) if known else plan
+
+
+def _plan_of(family: str, number: str) -> Plan:
     if family == "gemm" and number in ("fp8", "int8"):
         return _QUANTISED
     if family == "gemm" and number in ("nvfp4", "mxfp4"):

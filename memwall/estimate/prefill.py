@@ -11,8 +11,10 @@ A block of `rows` queries meets its tiles of `cols` keys one after the other:
               + prepare x 2 (Q + K + V) / bandwidth            and max with power
 
 The exponentials of a tile wait for its scores and the next product waits for them; overlap between two
-tiles hides part of it, which is in exp_share. Causal blocks differ in length, and the last ones run
-alone (tail). Engines that pack Q, K and V first pay for a pass over them (prepare).
+tiles hides part of it, which is in exp_share: 1.5 everywhere, because times of whole launches do not tell
+it from matrix_share. Causal blocks differ in length, and the last ones run
+alone (tail). Engines that pack Q, K and V first pay for a pass over them (prepare), from L2 where they are
+there already.
 
 Source: Shah et al. 2024, arXiv:2407.08608 (FlashAttention-3, section 3.1: 16 exp a clock and SM against
 matrix rates); matrix plus exp time is within a few per cent of its H100 figures.
@@ -61,13 +63,17 @@ class PrefillConstants(NamedTuple):
     """Queries a block."""
     cols: float
     """Keys a tile."""
+    small: float
+    """Of matrix_share, what is left below head_dim 128."""
     wide: float
     """Of matrix_share, what is left from head_dim 192 on."""
     sharpness: float
 
 
-WIDE_HEAD = 192
+USUAL_HEAD, WIDE_HEAD = 128, 192
 QKV_BYTES = 2
+L2_SHARE = 0.2
+"""Of the rate of L2's ports, what Q, K and V come at from there."""
 EVEN_TAIL = 0.3
 """Without a mask blocks are alike, and less of the tail is waited for."""
 
@@ -79,7 +85,7 @@ def prefill_time_s(shape: PrefillShape, chip: Chip, c: PrefillConstants, warm: C
         shape: what attends to what.
         chip: the device, with the peak of the format that computes.
         c: the constants.
-        warm: not used: K and V are re-read from L2 either way.
+        warm: whether Q, K and V are in L2 already.
     """
     s = shape
     masked = s.pairs < s.seq_q * s.seq_kv
@@ -89,21 +95,29 @@ def prefill_time_s(shape: PrefillShape, chip: Chip, c: PrefillConstants, warm: C
     tiles = where(masked, masked_tiles(s.pairs, s.seq_q, s.seq_kv, c.rows, c.cols), blocks * most)
     evenly = heads * (tiles * tile_s + blocks * c.block_s) / chip.units
     longest = most * tile_s + c.block_s
-    memory = s.traffic_bytes / (chip.bandwidth_bytes_per_s * c.bandwidth_share)
+    memory = s.traffic_bytes / _stream(chip, c.bandwidth_share, warm)
     busy = smooth_maximum(maximum(evenly, longest), memory, c.sharpness)
     alone = longest * minimum(1.0, heads * blocks / chip.units)
     busy = busy + c.tail * where(masked, 1.0, EVEN_TAIL) * alone
     flops = 2 * heads * s.pairs * (s.head_dim + s.head_dim_v)
     power = flops * c.energy_per_flop_j / chip.tdp_w if chip.tdp_w else 0 * flops
     qkv = s.batch * s.head_dim * (s.heads * s.seq_q + 2 * s.kv_heads * s.seq_kv) * QKV_BYTES
-    prepare = c.prepare * 2 * qkv / chip.bandwidth_bytes_per_s
+    prepare = c.prepare * 2 * qkv / _stream(chip, 1.0, warm)
     return c.launch_s + smooth_maximum(busy, power, c.sharpness) + prepare
+
+
+def _stream(chip: Chip, share: float, warm: Count) -> Count:
+    """Bytes a second from memory, or from L2 where they are there already."""
+    memory = chip.bandwidth_bytes_per_s * share
+    return where(warm, max(memory, chip.l2_bytes_per_s * L2_SHARE), memory)
 
 
 def _tile_s(s: PrefillShape, chip: Chip, c: PrefillConstants) -> Count:
     """Matrix time plus exp time of one tile on one unit."""
     flops_per_s = chip.peak_flops_per_s * chip.boost * c.matrix_share / chip.units
-    flops_per_s = flops_per_s * where(s.head_dim >= WIDE_HEAD, c.wide, 1.0)
+    flops_per_s = flops_per_s * where(
+        s.head_dim >= WIDE_HEAD, c.wide, where(s.head_dim < USUAL_HEAD, c.small, 1.0)
+    )
     exp_per_s = chip.exp_per_clock_per_unit * chip.clock_hz * c.exp_share
     return c.rows * c.cols * (2 * (s.head_dim + s.head_dim_v) / flops_per_s + 1 / exp_per_s)
 

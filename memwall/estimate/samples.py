@@ -10,7 +10,7 @@ import numpy
 from memwall.dtypes import precision
 from memwall.errors import MemwallError
 from memwall.estimate.chip import Chip
-from memwall.estimate.constants import generation_of
+from memwall.estimate.choice import generation_of
 from memwall.estimate.eager import launched
 from memwall.estimate.families import FAMILIES, ROWWISE, run_of
 from memwall.estimate.library import Library, of_rows

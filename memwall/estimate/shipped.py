@@ -22,7 +22,8 @@ from memwall.estimate.calibrate import (
     held_out,
     spread,
 )
-from memwall.estimate.constants import ARCHITECTURE, GENERAL, LIBRARY_UNKNOWN, PHYSICS
+from memwall.estimate.choice import ARCHITECTURE, LIBRARY_UNKNOWN, PHYSICS
+from memwall.estimate.constants import GENERAL
 from memwall.estimate.families import ROWWISE
 from memwall.estimate.fit import fit
 from memwall.estimate.library import HOST_TIMED, UNKNOWN

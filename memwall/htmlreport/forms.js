@@ -6,6 +6,7 @@ const COMPUTE = {
   "//": (a, b) => Math.floor(a / b), "%": (a, b) => ((a % b) + b) % b, "**": (a, b) => Math.pow(a, b),
   "<": (a, b) => a < b, "<=": (a, b) => a <= b, ">": (a, b) => a > b, ">=": (a, b) => a >= b,
   "==": (a, b) => a === b, "!=": (a, b) => a !== b, "|": (a, b) => Boolean(a || b),
+  "&": (a, b) => Boolean(a && b),
   abs: Math.abs, ceil: Math.ceil, log2: Math.log2, round: halfToEven,
   min: (a, b) => Math.min(a, b), max: (a, b) => Math.max(a, b), where: (condition, a, b) => (condition ? a : b),
 };

@@ -9,7 +9,7 @@ import numpy as np
 
 from memwall.bound import busy_terms
 from memwall.errors import NotAvailable
-from memwall.estimate.estimate import Estimate, estimate_kernel, weakest
+from memwall.estimate.estimate import Estimate, estimate_in_pass, weakest
 from memwall.estimate.library import library_named
 from memwall.estimate.own import own_fits
 from memwall.hardware import Device
@@ -161,7 +161,8 @@ def _expected(launches: Sequence[Launch], device: Device, words: Mapping[str, An
     if words.get("bound_only"):
         return [None] * len(launches)
     own, library = own_fits(words.get("calibration"), device), library_named(words.get("library"))
-    return [estimate_kernel(launch.kernel, device, library, own=own) for launch in launches]
+    eager = bool(words.get("eager"))
+    return [estimate_in_pass(launch.kernel, device, library, own, eager) for launch in launches]
 
 
 def _kernel(launch: Launch, estimate: Estimate | None, device: Device) -> Kernel:

@@ -98,6 +98,7 @@ _OPERATIONS: Mapping[str, Callable[..., Any]] = {
     "==": np.equal,
     "!=": np.not_equal,
     "|": np.logical_or,
+    "&": np.logical_and,
     "abs": np.abs,
     "round": np.round,
     "ceil": np.ceil,
@@ -184,6 +185,12 @@ class Traced:
 
     def __ceil__(self) -> Any:
         return self.noted("ceil", self)
+
+    def __and__(self, other: Any) -> Any:
+        return self._made("&", self, other)
+
+    def __rand__(self, other: Any) -> Any:
+        return self._made("&", other, self)
 
     def __or__(self, other: Any) -> Any:
         return self._made("|", self, other)

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from memwall.errors import UsageError
 from memwall.estimate.constants import Fit
-from memwall.estimate.estimate import Estimate, estimate_kernel
+from memwall.estimate.estimate import Estimate, estimate_in_pass
 from memwall.estimate.library import UNKNOWN, Library
 from memwall.hardware import Device
 from memwall.memory.activations import SAMPLED_SEQUENCES, TOKENS_A_PASS, activation_bytes
@@ -32,10 +32,14 @@ BASIS = "estimates of good kernels, one after the other, and of what passes over
 
 @lru_cache(maxsize=65_536)
 def kernel_estimate(
-    kernel: Kernel, device: Device, library: Library = UNKNOWN, own: tuple[Fit, ...] = ()
+    kernel: Kernel,
+    device: Device,
+    library: Library = UNKNOWN,
+    own: tuple[Fit, ...] = (),
+    eager: bool = False,
 ) -> Estimate:
     """The expected time of one kernel of a pass; equal kernels of many passes are worked out once."""
-    return estimate_kernel(kernel, device, library, own=own, follows=True)
+    return estimate_in_pass(kernel, device, library, own, eager)
 
 
 class Subject(NamedTuple):

@@ -8,7 +8,7 @@ from functools import cache
 from memwall import nodes
 from memwall.collectives import OPS, collective
 from memwall.errors import MemwallError, NotAvailable, UsageError
-from memwall.estimate.constants import PHYSICS
+from memwall.estimate.choice import PHYSICS
 from memwall.estimate.predict import Prediction
 from memwall.hardware import load
 from memwall.units import parse_count

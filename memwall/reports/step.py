@@ -112,7 +112,7 @@ def step(
     other = kernels(part, chosen._replace(eager=not eager, merged=merged or eager))
     other_bytes = whole_bytes(work_of(other).traffic_bytes)
     lines = _lines(kernels(part, chosen), device)
-    lines = lines if bound_only else _estimated(lines, device, library, calibration, ready.engine)
+    lines = lines if bound_only else _estimated(lines, device, library, calibration, ready.engine, eager)
     spread = spread_of(loaded, device, layout, chosen, asked)
     whole = with_links(bound(total(line.work for line in lines), device), spread)
     given = (ready.phase, ready.tokens, ready.source, ready.formats, ready.storage, chosen)
@@ -130,12 +130,13 @@ def _estimated(
     library: str | None,
     calibration: str | None,
     engine: Engine | None,
+    eager: bool,
 ) -> tuple[Line, ...]:
     """The lines with the expected time of each kernel."""
     own, named = own_fits(calibration, device), library_named(library)
 
     def estimated(kernel: Kernel) -> Estimate:
-        found = kernel_estimate(kernel, device, named, own)
+        found = kernel_estimate(kernel, device, named, own, eager)
         return engine.estimated(found, device) if engine else found
 
     return tuple(line._replace(estimate=estimated(line.launch.kernel)) for line in lines)

@@ -15,7 +15,7 @@ from memwall.bound import Term, busy_terms
 from memwall.errors import NotAvailable
 from memwall.estimate.constants import Fit
 from memwall.estimate.engine import Engine
-from memwall.estimate.estimate import estimate_kernel
+from memwall.estimate.estimate import estimate_in_pass
 from memwall.estimate.families import FEW_QUERIES
 from memwall.estimate.library import Library, library_named
 from memwall.estimate.own import own_fits
@@ -177,7 +177,7 @@ def _estimate(device: Device, model: Model, settled: Pass, library: Library, own
     spread, engine = settled.spread, settled.engine
 
     def kernel_s(kernel: Kernel) -> Any:
-        found = estimate_kernel(kernel, device, library, own=own)
+        found = estimate_in_pass(kernel, device, library, own, settled.setting.eager)
         return (engine.estimated(found, device) if engine else found).time_s
 
     kernels_s = sum(launch.repeats * kernel_s(launch.kernel) for launch in settled.launches)
