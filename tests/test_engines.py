@@ -147,10 +147,18 @@ def test_what_an_engine_adds() -> None:
 def test_an_estimate_is_never_below_its_bound() -> None:
     for name in ("llama.cpp", "vllm", "tensorrt-llm", "gpt-fast"):
         for gpu in ("rtx-4090", "h200", "mi300x", "m2-ultra"):
+            if not engine(name).runs_on(load(gpu)):
+                continue
             report = step("llama3-8b", gpu=gpu, context=64, dtype="fp16", engine=name)
             assert report.estimate is not None
             assert report.estimate.time_s >= report.kernels_bound_time_s
             assert all(line.estimate and line.estimate.time_s >= line.bound.time_s for line in report.lines)
+
+
+def test_an_engine_is_refused_where_it_does_not_run(capsys: pytest.CaptureFixture[str]) -> None:
+    words = "step --model llama3-8b --gpu m2-max --dtype fp16 --context 64 --engine tensorrt-llm"
+    assert run(words.split()) == 2
+    assert "Those that do: llama.cpp" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -161,7 +161,7 @@ def test_a_mechanism_of_few_rows_is_left_out_and_named(
 ) -> None:
     table, out = measured_csv(tmp_path / "measured.csv"), tmp_path / "a10.yaml"
     head, *lines = table.read_text().splitlines()
-    lines = [*(f"{line},," for line in lines), "gemm,bf16,,,99,4096,4096", "gemm,bf16,,,44,4096,2048"]
+    lines = [*(f"{line},," for line in lines), "gemm,bf16,,,1999,4096,4096", "gemm,bf16,,,999,4096,2048"]
     lines = [line if line.startswith("copy") else f"{line},4096" for line in lines]
     lines = [f"{line}," if line.startswith("copy") else line for line in lines]
     table.write_text("\n".join([f"{head},m,n,k", *lines]) + "\n")
@@ -180,7 +180,23 @@ def test_few_rows_of_many_mechanisms_are_no_calibration(
 ) -> None:
     table = tmp_path / "few.csv"
     gemms = [f"gemm,,,{m},4096,4096,{m}" for m in (1024, 2048, 4096, 8192)]
-    copies = [f"copy,{rows},4096,,,,{rows // 64}" for rows in (4096, 8192, 16384, 32768, 65536)]
+    copies = [f"copy,{rows},4096,,,,{rows // 16}" for rows in (4096, 8192, 16384, 32768, 65536)]
     table.write_text("\n".join(["op,rows,cols,m,n,k,time_us", *gemms, *copies]) + "\n")
     assert run(["calibrate", str(table), "--gpu", "a10"]) == 2
     assert "of no mechanism 8: too few for a calibration" in capsys.readouterr().err
+
+
+def test_times_that_beat_their_bound_are_no_measurement(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    table = tmp_path / "fast.csv"
+    table.write_text("op,m,n,k,time_us\n" + "".join(f"gemm,{m},4096,4096,0.001\n" for m in range(64, 96)))
+    assert run(["calibrate", str(table), "--gpu", "h200"]) == 2
+    assert "32 faster than their bound" in capsys.readouterr().err
+
+
+def test_nothing_to_compare_is_no_accuracy(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    table = tmp_path / "untimed.csv"
+    table.write_text("gpu,op,m,n,k\nh200,gemm,64,4096,4096\n")
+    assert run(["accuracy", "--data", str(table)]) == 3
+    assert "nothing to compare" in capsys.readouterr().err

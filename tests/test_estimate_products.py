@@ -43,9 +43,14 @@ def time_s(m: int, n: int, k: int, **changes: float) -> float:
 def test_a_library_that_takes_its_tile_by_the_rows_computes_all_of_it() -> None:
     assert time_s(200, 64, 100_000, tall_above=128) == pytest.approx(2 * 128 * 128 * 100_032 / 1e12, rel=0.01)
     assert time_s(200, 64, 100_000, tall_above=256) == pytest.approx(2 * 64 * 128 * 100_032 / 1e12, rel=0.01)
-    assert time_s(200, 64, 100_000) == pytest.approx(
-        2 * 16 * 64 * 100_032 / 1e12, rel=0.01
-    )  # 13 units of 100
+    # 4 units of 100: of more rows than 64 no tile is shorter than 64.
+    assert time_s(200, 64, 100_000) == pytest.approx(2 * 64 * 64 * 100_032 / 1e12, rel=0.01)
+
+
+def test_a_row_more_is_not_faster() -> None:
+    """Two tiles below each other would draw the same columns twice, and count them as half."""
+    times = [time_s(m, 4096, 2048) for m in (15, 16, 17, 31, 32, 33, 63, 64)]
+    assert times == sorted(times)
 
 
 @pytest.mark.parametrize(("m", "rows"), [(128, 128), (129, 256), (257, 512)])

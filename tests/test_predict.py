@@ -106,14 +106,14 @@ def test_the_published_vocabulary_is_read(tmp_path: Path) -> None:
     path.write_text(
         "gpu,phase,dtype,kv_dtype,batch,q_len,kv_len,n_q_heads,n_kv_heads,head_dim,head_dim_v,causal,"
         "latency_us,footprint_in_L2\n"
-        "H100-SXM5-80GB,decode,bf16,fp8,8,1,4096,32,8,128,128,1,99,False\n"
-        "H100-SXM5-80GB,decode,bf16,fp8,8,1,4096,32,8,128,128,1,99,True\n"
+        "H100-SXM5-80GB,decode,bf16,fp8,8,1,1024,32,8,128,128,1,99,False\n"
+        "H100-SXM5-80GB,decode,bf16,fp8,8,1,1024,32,8,128,128,1,99,True\n"
         "B200-SXM,prefill_mla,bf16,bf16,1,4096,4096,128,128,192,128,1,99,False\n"
         "A100-PCIe-80GB,decode_mla_absorbed,bf16,bf16,2,1,4096,16,1,576,512,1,99,False\n"
     )
     code, rows = predicted(path)
     assert code == 0
-    assert int(rows[0]["read_bytes"]) == 2 * 8 * 8 * 4096 * 128 + 8 * 32 * 128 * 2
+    assert int(rows[0]["read_bytes"]) == 2 * 8 * 8 * 1024 * 128 + 8 * 32 * 128 * 2
     assert float(rows[1]["bound_us"]) < float(rows[0]["bound_us"])
     assert int(rows[2]["flops"]) == 2 * 128 * (4096 * 4097 // 2) * (192 + 128)
 
@@ -350,3 +350,32 @@ def test_fa1_has_a_bound_and_the_reason_why_no_estimate(tmp_path: Path) -> None:
         assert not row["error_p90"]
     assert rows[2]["estimate_us"]
     assert not rows[2]["error"]
+
+
+def test_what_does_not_fit_in_l2_is_not_there(tmp_path: Path) -> None:
+    """8.6 GB are read from memory, warm or not; 8 MB are not."""
+    path = tmp_path / "warm.csv"
+    sizes = [(262144, 16384), (1024, 4096)]
+    lines = [f"h100,copy,bf16,{rows},{cols},{warm}" for rows, cols in sizes for warm in (0, 1)]
+    path.write_text("\n".join(["gpu,op,dtype,rows,cols,warm", *lines]) + "\n")
+    code, rows = predicted(path)
+    assert code == 0
+    bounds = [float(row["bound_us"]) for row in rows]
+    assert bounds[0] == bounds[1]
+    assert bounds[2] > 2 * bounds[3]
+
+
+def test_a_gemv_is_written_both_ways(tmp_path: Path) -> None:
+    """As the operator's own m, k and batch, or as data sets have it: a product of one row."""
+    path = tmp_path / "gemv.csv"
+    path.write_text("gpu,op,dtype,m,n,k,batch\nh100,gemv,bf16,8192,,4096,1\nh100,gemv,bf16,1,8192,4096,\n")
+    code, rows = predicted(path)
+    assert code == 0
+    assert rows[0]["estimate_us"] == rows[1]["estimate_us"]
+
+
+def test_every_dimension_of_every_operator_is_a_column(tmp_path: Path) -> None:
+    path = tmp_path / "combine.csv"
+    path.write_text("gpu,op,dtype,rows,cols,top_k\nh100,moe_combine,bf16,128,4096,4\n")
+    code, rows = predicted(path)
+    assert (code, rows[0]["error"]) == (0, "")

@@ -73,7 +73,7 @@ def test_engines_sweep_to_their_single_answers() -> None:
         "gpu": ["h100", "mi300x"], "batch": [1, 7, 20], "context": [1, 3000], "pp": [1, 2],
     }  # fmt: skip
     table = memwall.sweep("step", model="llama3-8b", estimate=True, **asked)
-    assert len(table) == 72
+    assert (len(table), table.left_out.points) == (60, 12)  # TensorRT-LLM is for NVIDIA's alone
     compare(table, "llama3-8b", tuple(asked))
 
 

@@ -104,9 +104,9 @@ class Chip(NamedTuple):
         )
 
     def stream_bytes_per_s(self, share: float, gain: float, warm: Count) -> Count:
-        """What streams reach: a share of the memory's bandwidth, and `gain` times that from L2."""
+        """What streams reach: a share of the memory's bandwidth, and `gain` times that from L2, not less."""
         stream = self.bandwidth_bytes_per_s * share
-        return where(warm, min(stream * gain, self.l2_bytes_per_s), stream)
+        return where(warm, max(stream, min(stream * gain, self.l2_bytes_per_s)), stream)
 
 
 def _kib(value: float) -> float:

@@ -126,7 +126,8 @@ def decode_time_s(shape: DecodeShape, chip: Chip, c: DecodeConstants, warm: Coun
 
 def _stream(chip: Chip, c: DecodeConstants, warm: Count) -> Count:
     """Bytes a second from memory, or from L2 where they are there already."""
-    return where(warm, chip.l2_bytes_per_s * c.l2_share, chip.bandwidth_bytes_per_s * c.bandwidth_share)
+    memory = chip.bandwidth_bytes_per_s * c.bandwidth_share
+    return where(warm, max(memory, chip.l2_bytes_per_s * c.l2_share), memory)
 
 
 def _plain_s(s: DecodeShape, chip: Chip, c: DecodeConstants, warm: Count) -> Count:

@@ -97,6 +97,8 @@ class Engine(NamedTuple):
     fit: Fitted
     by_vendor: Mapping[str, Fitted]
     """Where it differs on another vendor's software."""
+    vendors: tuple[str, ...]
+    """Of the devices that it runs on; empty: of any."""
 
     def on(self, device: Device) -> Fitted:
         """The constants on a device, and how far they have been off."""
@@ -106,6 +108,10 @@ class Engine(NamedTuple):
     def fitted(self) -> int:
         """How many constants were fitted."""
         return sum(len(fit.fitted) for fit in (self.fit, *self.by_vendor.values()))
+
+    def runs_on(self, device: Device) -> bool:
+        """Whether there is such an engine for the device."""
+        return not self.vendors or device.data["vendor"] in self.vendors
 
     def basis(self, device: Device) -> str:
         """What an estimate with it rests on."""
@@ -205,8 +211,16 @@ def engines() -> tuple[Engine, ...]:
 def _engine(name: str) -> Engine:
     path = f"{FOLDER}/{name}.yaml"
     data = yamlfile.parse(shipped_text(path), path)
-    vendors = {vendor: _fitted(each) for vendor, each in (data.get("by_vendor") or {}).items()}
-    return Engine(data["name"], data["title"], data.get("dtype"), tuple(data["gpus"]), _fitted(data), vendors)
+    by_vendor = {vendor: _fitted(each) for vendor, each in (data.get("by_vendor") or {}).items()}
+    return Engine(
+        data["name"],
+        data["title"],
+        data.get("dtype"),
+        tuple(data["gpus"]),
+        _fitted(data),
+        by_vendor,
+        tuple(data.get("vendors") or ()),
+    )
 
 
 def _fitted(data: Mapping[str, Any]) -> Fitted:

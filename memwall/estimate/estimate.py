@@ -77,6 +77,8 @@ def estimate(
 
 def _meant(parts: Sequence[Part], library: Library) -> str:
     """Whose kernel is estimated, said where libraries differ and a name is easily left out."""
+    if len(parts) == 1 and parts[0].run.family == "gemm":
+        return _meant_product(parts[0], library)
     if any(part.run.family not in ROWWISE for part in parts):
         return ""
     if library.kernel in CHAINED and len(parts) > 1:
@@ -87,6 +89,16 @@ def _meant(parts: Sequence[Part], library: Library) -> str:
     if not taken.known or of_rows(library) != taken:
         return f"no rows of {library}: {f'{taken}' if taken.known else 'all libraries together'}"
     return f"{taken}'s kernel"
+
+
+def _meant_product(part: Part, library: Library) -> str:
+    """Whose product stands for one of which nothing is named, where that is not all libraries together."""
+    taken = part.fit.library
+    if library.known or not taken.known:
+        return ""
+    constants = part.fit.constants
+    quantising = bool(constants.convert or constants.convert_row_clocks)
+    return f"{taken}'s kernel{' and its quantising pass' if quantising else ''}, as no library is named"
 
 
 def estimate_kernel(

@@ -122,10 +122,14 @@ def gemm_time_s(shape: GemmShape, chip: Chip, c: GemmConstants, warm: Count = Fa
     return c.launch_s + best_s + (_convert_s(shape, chip, c) if c.convert else 0)
 
 
+SHORT = 64
+"""Rows up to which no tile is shorter than the product: two below each other would read the same columns."""
+
+
 def _offered(m: Count, rows: Count, cols: Count, tall_above: float) -> Count:
     """Whether the library has the tile for so many rows."""
     if not tall_above:
-        return True
+        return (rows >= m) | (rows >= SHORT)
     height = where(m <= 16, 16, where(m <= 32, 32, where(m <= tall_above, 64, 128)))
     return (rows == height) & (cols == where(m <= 64, 64, 128))
 

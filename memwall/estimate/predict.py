@@ -15,6 +15,7 @@ from memwall.estimate.estimate import Estimate, estimate
 from memwall.estimate.own import unmeasured
 from memwall.estimate.roof import roof
 from memwall.estimate.rows import Row
+from memwall.hardware import Device
 from memwall.ops import registry
 from memwall.program import Program
 
@@ -85,7 +86,13 @@ def group_of(rows: Sequence[Row | MemwallError], places: Sequence[int]) -> Group
     }
     formats = precision(first.dtype, first.weight, first.kv, first.out)
     program = _named(registry.build(first.op, dims, formats, first.causal, first.impl), first.function)
-    return Group(first, numpy.array(places), program, numpy.array([member.warm for member in members]))
+    warm = numpy.array([member.warm for member in members])
+    return Group(first, numpy.array(places), program, warm & _held(program, first.device))
+
+
+def _held(program: Program, device: Device) -> Any:
+    """Whether everything fits in L2, so that it can be there; yes where nobody says how large that is."""
+    return device.l2_bytes is None or program.work.traffic_bytes <= device.l2_bytes
 
 
 def _named(program: Program, function: str | None) -> Program:

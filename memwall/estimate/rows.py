@@ -19,7 +19,7 @@ from memwall.ops.registry import Op
 
 Cells = Mapping[str, str]
 
-DIMS = {
+_SEVERAL = {
     "m": ("m",),
     "n": ("n",),
     "k": ("k",),
@@ -37,7 +37,10 @@ DIMS = {
     "head_dim_v": ("head_dim_v",),
     "window": ("window",),
 }
-"""The columns that give a dimension."""
+DIMS = _SEVERAL | {
+    dim: (dim,) for op in registry.ops().values() for dim in (*op.dims, *op.shorthand) if dim not in _SEVERAL
+}
+"""The columns that give a dimension of an operator."""
 COLUMNS = frozenset(
     {
         *(column for columns in DIMS.values() for column in columns),
@@ -141,7 +144,7 @@ def read_row(cells: Cells, gpu: str | None) -> Row:
         MemwallError: a row that cannot be predicted, and why.
     """
     name = (cells.get("op") or cells.get("phase") or _op_of(cells)).strip()
-    op = _op("gelu" if _ungated(cells, name) else OPS.get(name.lower(), name))
+    op = _op("gelu" if _ungated(cells, name) else _name_of(cells, name))
     impl, library = _implementation(cells, op, name)
     dtype, weight = _formats(cells.get("dtype") or "bf16")
     kv = cells.get("kv_dtype") if op.name in ("attention", "mla") else None
@@ -170,6 +173,11 @@ def _ungated(cells: Cells, name: str) -> bool:
     return name in _FUSED and tensors < GATED_TENSORS
 
 
+def _name_of(cells: Cells, name: str) -> str:
+    """Our name of an operator; data sets write a gemv as a product of one row, of n columns."""
+    return "gemm" if name.lower() == "gemv" and cells.get("n") else OPS.get(name.lower(), name)
+
+
 def _op_of(cells: Cells) -> str:
     if cells.get("m") and cells.get("k"):
         return "gemm"
@@ -178,7 +186,7 @@ def _op_of(cells: Cells) -> str:
 
 @cache
 def _op(name: str) -> Op:
-    return registry.find("gemm" if name == "gemv" else name)
+    return registry.find(name)
 
 
 @cache

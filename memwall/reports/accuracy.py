@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy
 
 from memwall.dtypes import find
-from memwall.errors import MemwallError
+from memwall.errors import FileError, MemwallError, shown
 from memwall.estimate import constants, measurements
 from memwall.estimate.calibrate import Spread, spread
 from memwall.estimate.datafiles import shipped_tables
@@ -106,8 +106,10 @@ def accuracy(
             continue
         key = tuple(_keys(each, answer)[name] for name in by)
         groups.setdefault(key, []).append(answer.estimate_time_s / each.time_s - 1)
+    if not groups:
+        raise FileError(_nothing(data or "", reading.left_out, len(rows)), "Columns of predict, and time_us")
     lines = [Line(key, spread(numpy.array(errors))) for key, errors in sorted(groups.items())]
-    every = numpy.array([error for errors in groups.values() for error in errors] or [0.0])
+    every = numpy.array([error for errors in groups.values() for error in errors])
     fits = [fit for name in constants.shipped_calibrations() for fit in constants.shipped(name)]
     return AccuracyReport(
         data or "the shipped rows",
@@ -121,6 +123,12 @@ def accuracy(
         sum(len(fit.fitted) for fit in fits) + sum(engine.fitted for engine in engines()),
         () if data else _passes(),
     )
+
+
+def _nothing(data: str, left_out: Mapping[str, int], rows: int) -> str:
+    """Why a table has no row to compare."""
+    reasons = [*left_out, *(["no row of it has an estimate"] if rows else [])] or ["it has no rows"]
+    return f"{shown(data, 120)}: nothing to compare: {'; '.join(reasons[:3])}"
 
 
 def _passes() -> tuple[PassLine, ...]:

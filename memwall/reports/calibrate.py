@@ -15,9 +15,11 @@ from memwall.estimate.fit import FOLDS
 from memwall.estimate.library import HOST_TIMED
 from memwall.estimate.samples import Sample, rows_in, samples_of
 from memwall.hardware import Device
+from memwall.reports.accuracy import TOLERANCE
 
 LEAST_ROWS = 2 * FOLDS
 """Two launches in each fold that is held out: of fewer, an error says nothing, and of one it is nought."""
+BEATEN = "faster than their bound by more than 2 %: no measurement of that kernel"
 
 
 class CalibrationReport(NamedTuple):
@@ -70,11 +72,13 @@ def calibration_of(reading: measurements.Reading, device: Device, source: str) -
         UsageError: too few rows to fit anything.
     """
     own = [each for each in reading.measured if each.row.device.name == device.name]
-    samples = samples_of(own)
+    samples, beaten = _possible(samples_of(own))
     rows = rows_in(samples)
+    reasons = dict(reading.left_out) | ({BEATEN: beaten} if beaten else {})
     if rows < LEAST_ROWS:
+        left = "".join(f"; left out: {count} {why}" for why, count in list(reasons.items())[:2])
         raise UsageError(
-            f"{rows} measured rows of {device.name} are too few for a calibration",
+            f"{rows} measured rows of {device.name} are too few for a calibration{left}",
             f"It takes {LEAST_ROWS} at least: rows of predict's columns and time_us, and gpu {device.name}",
         )
     enough, few = _enough(samples)
@@ -83,11 +87,17 @@ def calibration_of(reading: measurements.Reading, device: Device, source: str) -
             f"{device.name}: {rows} measured rows, of no mechanism {LEAST_ROWS}: too few for a calibration",
             f"It takes {LEAST_ROWS} at least of one: {', '.join(few)}",
         )
-    left_out = {**reading.left_out, **few}
-    several = len(own) - rows
+    left_out = {**reasons, **few}
+    several = len(own) - rows - beaten
     if several:
         left_out["several kernels, or a format that the device does not compute in"] = several
     return CalibrationReport(device, source, rows_in(enough), left_out, calibrate(enough))
+
+
+def _possible(samples: Sequence[Sample]) -> tuple[list[Sample], int]:
+    """The launches that are not faster than their bound, and how many others there are."""
+    kept = [sample.where(sample.bound_s <= TOLERANCE * sample.time_s) for sample in samples]
+    return [sample for sample in kept if len(sample.time_s)], rows_in(samples) - rows_in(kept)
 
 
 def _enough(samples: Sequence[Sample]) -> tuple[list[Sample], dict[str, int]]:

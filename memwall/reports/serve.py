@@ -41,7 +41,7 @@ ROUNDS = 10
 """Requests of each user that serving benchmarks send, by default."""
 SPREAD = 0.99
 """Lengths vary by a per cent unless something else is asked: answers that all end in one step keep users in
-step, which no traffic does. Chosen on configs/measurements/serving.csv (TTFT 26 %; 1: 35 %)."""
+step, which no traffic does. Chosen on configs/measurements/serving.csv (TTFT 26 %; 1: 34 %)."""
 MOST_PROMPTS, MOST_AT_ONCE = 20_000, 100_000
 """Prompts of a replica's run, each once for every pass it takes: with more there are fewer rounds, down to
 one; and the most of that one round."""

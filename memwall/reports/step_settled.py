@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from memwall.errors import UsageError
-from memwall.estimate.engine import Engine, engine_named
+from memwall.estimate.engine import Engine, engine_named, engines
 from memwall.hardware import Device
 from memwall.models.model import Model, Storage
 from memwall.models.passes import Tokens
@@ -50,7 +50,7 @@ def settled(model: Model, device: Device, asked: Mapping[str, Any]) -> Settled:
     seq, context = asked.get("seq"), asked.get("context")
     phase = phase_of(model, asked.get("phase"), seq, context)
     tokens, source = tokens_of(model, phase, asked["batch"], seq, context, asked.get("source_tokens"))
-    engine, computed = _engine(asked.get("engine"), model, phase, asked.get("dtype"))
+    engine, computed = _engine(asked.get("engine"), model, device, phase, asked.get("dtype"))
     formats, storage = formats_of(model, device, computed, asked.get("weight_dtype"), asked.get("kv_dtype"))
     layout = layout_of(model, device, asked)
     part = shard(model, layout)
@@ -61,10 +61,17 @@ def settled(model: Model, device: Device, asked: Mapping[str, Any]) -> Settled:
 
 
 def _engine(
-    name: str | None, model: Model, phase: str, dtype: str | None
+    name: str | None, model: Model, device: Device, phase: str, dtype: str | None
 ) -> tuple[Engine | None, str | None]:
-    """Whose step of decoding it is, and what it computes in where neither user nor checkpoint says."""
+    """Whose step of decoding it is, and what it computes in where neither user nor checkpoint says.
+
+    Raises:
+        UsageError: it does not run on such a device.
+    """
     engine = engine_named(name)
+    if engine and not engine.runs_on(device):
+        named = ", ".join(each.name for each in engines() if each.runs_on(device))
+        raise UsageError(f"--engine {engine.name} does not run on {device.title}", f"Those that do: {named}")
     own = engine.dtype if engine and not model.storage else None
     return engine if phase == "decode" else None, dtype or own
 
