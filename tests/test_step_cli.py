@@ -186,3 +186,11 @@ def test_the_piped_page_touches_nothing_heavy() -> None:
     command = [sys.executable, "-c", code, *SEVENTY.split()]
     loaded = subprocess.run(command, capture_output=True, text=True, check=True).stderr.split()
     assert not {"numpy", "pydantic", "rich", "sympy"} & set(loaded)
+
+
+@pytest.mark.parametrize("flag", ["--offload-weights 500GiB", "--offload-cache 1TiB"])
+def test_no_more_is_offloaded_than_there_is(flag: str, capsys: pytest.CaptureFixture[str]) -> None:
+    words = "step --model llama3-70b --gpu h200 --context 4096"
+    assert run([*words.split(), *flag.split()]) == 2
+    hint = capsys.readouterr().err.rpartition("Try ")[2].split()
+    assert run([*words.split(), *hint]) == 0

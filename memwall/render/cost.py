@@ -91,6 +91,7 @@ def shared_notes(report: CostReport) -> list[str]:
         f"times: {BASIS}",
         f"tokens in: prompts of {report.prefill.tokens.seq_q}, one at a time on each replica, nothing cached",
         f"tokens out: a batch of {decode.tokens.batch} decodes at {decode.tokens.seq_kv} tokens a sequence",
+        "fits: weights and the cache of the batch; memwall capacity and plan count activations too",
         f"the GPUs serve in {significant(100 * prices.utilisation)} % of the hours paid for",
     ]
     lines += [*engine_remark([report.layout]), *report.layout.uneven(decode.tokens.batch)]

@@ -102,10 +102,14 @@ def layout_shared_notes(report: StepReport) -> list[str]:
     layout = spread.layout
     if layout.gpus == 1:
         return []
-    notes = [f"FLOPs, traffic and memory are one GPU's; tokens/s of all {layout.gpus}"]
-    notes += layout.uneven(spread.batch)
     if layout.pp > 1:
-        notes.append("kernels are those of one microbatch on its way through all stages")
+        notes = [
+            "kernels, FLOPs and traffic are those of one microbatch on its way through all stages, a GPU of "
+            f"each; memory is the fullest GPU's; stages count as alike; tokens/s of all {layout.gpus}"
+        ]
+    else:
+        notes = [f"FLOPs, traffic and memory are one GPU's; tokens/s of all {layout.gpus}"]
+    notes += layout.uneven(spread.batch)
     if layout.ep > 1:
         notes.append(
             f"routing: the busiest GPU's experts have {layout.imbalance:g} times the mean of the tokens"

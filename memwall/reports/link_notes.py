@@ -32,8 +32,8 @@ def engine_remark(layouts: Iterable[Layout]) -> list[str]:
     if not any(each.tp > 1 and not each.sequence_parallel for each in layouts):
         return []
     return [
-        "all-reduces as inference engines do them: up to a few MB, in one fabric, by a kernel of their own "
-        "(one shot, two shots), else by the maker's library (NCCL, RCCL); memwall collective has both"
+        "all-reduces as inference engines do them: in one fabric by a kernel of their own where that is "
+        "faster (one shot, two shots), else by the maker's library (NCCL, RCCL); memwall collective has both"
     ]
 
 

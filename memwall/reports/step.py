@@ -18,7 +18,7 @@ from memwall.models.step.whole import kernels
 from memwall.program import Kernel, kernel_work
 from memwall.reports.case import DEFAULT_GPU, device_of
 from memwall.reports.expected import kernel_estimate
-from memwall.reports.step_layout import spread_of, with_links
+from memwall.reports.step_layout import check_offloads, spread_of, with_links
 from memwall.reports.step_report import Line as Line
 from memwall.reports.step_report import StepReport as StepReport
 from memwall.reports.step_report import whole_bytes as whole_bytes
@@ -117,7 +117,9 @@ def step(
     whole = with_links(bound(total(line.work for line in lines), device), spread)
     given = (ready.phase, ready.tokens, ready.source, ready.formats, ready.storage, chosen)
     rest = (whole, other_bytes, asked, defaults, spread, ready.engine)
-    return StepReport(device, loaded, *given, lines, *rest)
+    report = StepReport(device, loaded, *given, lines, *rest)
+    check_offloads(spread, report.resident_weight_bytes, report.resident_cache_bytes)
+    return report
 
 
 def _lines(launches: Iterable[Launch], device: Device) -> tuple[Line, ...]:

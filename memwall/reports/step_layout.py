@@ -17,7 +17,7 @@ from memwall.models.step.launch import Setting
 from memwall.parallel.exchanges import Exchange, exchanges, groups_of
 from memwall.parallel.host import HostStream, streams
 from memwall.parallel.layout import Layout, check
-from memwall.units import parse_size
+from memwall.units import format_bytes, parse_size
 
 
 class Spread(NamedTuple):
@@ -132,6 +132,23 @@ def spread_of(
         not setting.prefill,
         streams(device, weights, cache, gpus, node),
     )
+
+
+def check_offloads(spread: Spread, weight_bytes: int, cache_bytes: int) -> None:
+    """Whether a GPU has as much as is to be kept in its host's memory.
+
+    Raises:
+        UsageError: there is less of it.
+    """
+    there = {"weights": weight_bytes, "cache": cache_bytes}
+    for each in spread.host:
+        kind = each.name.partition(".")[2]
+        if each.bytes > there[kind]:
+            asked, have = format_bytes(each.bytes), format_bytes(there[kind])
+            raise UsageError(
+                f"--offload-{kind}: {asked} of each GPU's {kind}, and it has {have}",
+                f"Try --offload-{kind} {there[kind] // 2}B",
+            )
 
 
 OFFLOADS = ("offload_weights", "offload_cache")
