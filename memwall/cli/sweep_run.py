@@ -117,7 +117,8 @@ def _to_file(sweep: Planned, blocks: range, form: str, path: str, options: Mappi
     except OSError as error:
         progress.close()
         raise UsageError(
-            f"-o {shown(path, 120)}: cannot be written: {error.strerror}", "Name a file where there is room"
+            f"-o {shown(path, 120)}: cannot be written: {error.strerror}",
+            "Name a file in a folder that exists, with room and leave to write",
         ) from None
     progress.close()
     progress.say(f"{done.rows:,} rows of {done.points:,} points: {path}")
