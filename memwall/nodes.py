@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any, NamedTuple
 
-from memwall import hardware, yamlfile
+from memwall import yamlfile
 from memwall.catalog import Catalog, Entry
 from memwall.collectives import Collective, bound_term, estimate
 from memwall.constant import Constant, kind_and_text
@@ -176,11 +176,6 @@ def from_entry(entry: Entry) -> Node:
         validate(NodeFile, entry.text, entry.where)
     data = yamlfile.parse(entry.text, entry.where)
     return Node(data["name"], data["title"], data["gpu"], data["gpus"], data)
-
-
-def device_in(node: Node) -> Device:
-    """The node's GPU."""
-    return hardware.load(node.gpu)
 
 
 def _source(entries: list[Mapping[str, Any]], key: str) -> tuple[str, str]:

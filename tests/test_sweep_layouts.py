@@ -67,6 +67,16 @@ def test_libraries_formats_and_hosts_sweep_to_their_single_answers() -> None:
     compare(table, "llama3-8b", tuple(asked))
 
 
+def test_offloading_more_than_there_is_is_left_out_as_a_single_step_refuses_it() -> None:
+    asked: dict[str, Any] = {
+        "offload_cache": ["1GiB"], "offload_weights": ["1GiB", "500GiB"],
+        "batch": [1, 30, 64], "context": [3000, 4096],
+    }  # fmt: skip
+    table = memwall.sweep("step", model="llama3-8b", gpu=["h200"], **asked)
+    assert (len(table), table.left_out.points) == (4, 8)  # a sequence of 4096 has 0.5 GiB
+    compare(table, "llama3-8b", tuple(asked), gpu="h200")
+
+
 def test_engines_sweep_to_their_single_answers() -> None:
     asked: dict[str, Any] = {
         "engine": ["vllm", "llama.cpp", "tensorrt-llm"], "weight_dtype": ["q4_k_m"],

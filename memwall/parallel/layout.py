@@ -83,9 +83,6 @@ class Layout(NamedTuple):
         return [f"a batch of {batch} over {self.dp} replicas: {parts}"]
 
 
-ONE = Layout()
-
-
 def check(layout: Layout, model: Model, device: Device) -> Node | None:
     """The node that a model laid out so stands on; None if the catalogue has none with that GPU.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from operator import index
 from typing import Any, NamedTuple
 
 from memwall import nodes
@@ -134,7 +135,7 @@ def spread_of(
     )
 
 
-def check_offloads(spread: Spread, weight_bytes: int, cache_bytes: int) -> None:
+def check_offloads(spread: Spread, weight_bytes: Count, cache_bytes: Count) -> None:
     """Whether a GPU has as much as is to be kept in its host's memory.
 
     Raises:
@@ -144,10 +145,11 @@ def check_offloads(spread: Spread, weight_bytes: int, cache_bytes: int) -> None:
     for each in spread.host:
         kind = each.name.partition(".")[2]
         if each.bytes > there[kind]:
-            asked, have = format_bytes(each.bytes), format_bytes(there[kind])
+            have_bytes = index(there[kind])
+            asked, have = format_bytes(each.bytes), format_bytes(have_bytes)
             raise UsageError(
                 f"--offload-{kind}: {asked} of each GPU's {kind}, and it has {have}",
-                f"Try --offload-{kind} {there[kind] // 2}B",
+                f"Try --offload-{kind} {have_bytes // 2}B",
             )
 
 

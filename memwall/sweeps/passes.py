@@ -31,6 +31,7 @@ from memwall.reports.step_layout import (
     OFFLOADS,
     Spread,
     busiest_link,
+    check_offloads,
     engine_s,
     spread_of,
 )
@@ -164,6 +165,7 @@ def _resident(device: Device, model: Model, settled: Pass) -> dict[str, Any]:
     weights = weights_on_a_gpu(model, settled.setting.storage, layout)
     kv, source = settled.setting.plain.kv, settled.setting.source
     kept = cache_on_a_gpu(model, settled.length, settled.batch, layout, kv, source)
+    check_offloads(settled.spread, weights, kept)
     try:
         fits: Any = weights + kept - settled.spread.offloaded_bytes <= int(total_memory(device).value)
     except NotAvailable:
