@@ -10,13 +10,13 @@ import numpy
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from toy_chip import chip
 
 import memwall
 from memwall.catalog import HARDWARE
 from memwall.cli import run
 from memwall.dtypes import precision
 from memwall.errors import NotAvailable, UnknownName
-from memwall.estimate.chip import Chip
 from memwall.estimate.choice import choose, generation_of
 from memwall.estimate.constants import bands, shipped, shipped_calibrations
 from memwall.estimate.estimate import estimate, estimate_kernel, together
@@ -31,23 +31,6 @@ from memwall.ops import registry
 DEVICES = HARDWARE.read_each(from_entry)[0]
 SHARP = 200.0
 """So sharp a maximum that it is the plain one."""
-
-
-def chip(**changes: Any) -> Chip:
-    """100 units at 1 GHz, 100 TFLOP/s, 1 TB/s, no power limit: round numbers to work with by hand."""
-    plain = Chip(
-        peak_flops_per_s=100e12,
-        bandwidth_bytes_per_s=1e12,
-        units=100,
-        least_unit_bytes_per_s=0,
-        clock_hz=1e9,
-        boost=1,
-        tdp_w=0,
-        l2_bytes=50e6,
-        l2_bytes_per_s=4e12,
-        exp_per_clock_per_unit=16,
-    )
-    return plain._replace(**changes)
 
 
 # --- the mechanisms, by hand

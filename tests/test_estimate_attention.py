@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from toy_chip import chip
 
 import memwall
 from memwall.dtypes import precision
-from memwall.estimate.chip import Chip
 from memwall.estimate.choice import choose
 from memwall.estimate.decode import DecodeShape, decode_time_s
 from memwall.estimate.families import run_of
@@ -21,19 +21,7 @@ from memwall.ops.attention import visible_pairs
 SHARP = 200.0
 """So sharp a maximum that it is the plain one."""
 
-CHIP = Chip(
-    peak_flops_per_s=100e12,
-    bandwidth_bytes_per_s=1e12,
-    units=100,
-    least_unit_bytes_per_s=0,
-    clock_hz=1e9,
-    boost=1,
-    tdp_w=0,
-    l2_bytes=50e6,
-    l2_bytes_per_s=6e12,
-    exp_per_clock_per_unit=16,
-)
-"""100 units at 1 GHz, 100 TFLOP/s, 1 TB/s, no power limit: round numbers to work with by hand."""
+CHIP = chip(l2_bytes_per_s=6e12)
 
 
 def decode_constants(**changes: float) -> Any:

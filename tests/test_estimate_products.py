@@ -6,28 +6,16 @@ from pathlib import Path
 
 import numpy
 import pytest
+from toy_chip import chip
 
 from memwall.estimate import measurements
 from memwall.estimate.calibrate import spread
-from memwall.estimate.chip import Chip
 from memwall.estimate.gemm import GemmShape, gemm_time_s
 from memwall.estimate.plans import plan_of
 from memwall.estimate.predict import Prediction, predict
 
 APART = Path(__file__).parents[1] / "configs" / "measurements" / "h200" / "products_apart.csv"
-CHIP = Chip(
-    peak_flops_per_s=100e12,
-    bandwidth_bytes_per_s=1e12,
-    units=100,
-    least_unit_bytes_per_s=0,
-    clock_hz=1e9,
-    boost=1,
-    tdp_w=0,
-    l2_bytes=50e6,
-    l2_bytes_per_s=4e12,
-    exp_per_clock_per_unit=16,
-)
-"""Round numbers: 100 units of 1 TFLOP/s at 1 GHz, 1 TB/s."""
+CHIP = chip()
 
 
 def time_s(m: int, n: int, k: int, **changes: float) -> float:

@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy
 import pytest
+from toy_chip import chip
 
 import memwall
 from memwall.cli import run
 from memwall.dtypes import precision
 from memwall.estimate import measurements
-from memwall.estimate.chip import Chip
 from memwall.estimate.choice import choose
 from memwall.estimate.constants import shipped, shipped_calibrations
 from memwall.estimate.eager import launched
@@ -27,20 +27,7 @@ from memwall.estimate.samples import Measured
 from memwall.ops import registry
 from memwall.program import Program, kernel_work
 
-CHIP = Chip(
-    peak_flops_per_s=0,
-    bandwidth_bytes_per_s=1e12,
-    units=100,
-    least_unit_bytes_per_s=0,
-    clock_hz=1e9,
-    boost=1,
-    tdp_w=0,
-    l2_bytes=50e6,
-    l2_bytes_per_s=6.4e12,
-    exp_per_clock_per_unit=16,
-    unit_cache_bytes=128e3,
-)
-"""100 units at 1 GHz, 1 TB/s, 128 kB of cache a unit: round numbers to work with by hand."""
+CHIP = chip(peak_flops_per_s=0, l2_bytes_per_s=6.4e12, unit_cache_bytes=128e3)
 
 
 def constants(family: str = "rmsnorm", **changes: float) -> Any:
