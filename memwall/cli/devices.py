@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol, TypeVar
 
+import click
+
 from memwall import hardware
 from memwall.cli.estimates import on_one
 from memwall.cli.options import defaults_of, named_gpus
@@ -83,6 +85,20 @@ def on_each(
         except NotAvailable as error:
             rows.append(Refusal(device.name, error))
     return rows
+
+
+def answered(rows: Sequence[Report | Refusal]) -> list[Report]:
+    """The reports; a GPU without one is named on stderr.
+
+    Raises:
+        NotAvailable: none has one.
+    """
+    refusals = [row for row in rows if isinstance(row, Refusal)]
+    if refusals and len(refusals) == len(rows):
+        raise refusals[0].error
+    for refusal in refusals:
+        click.echo(f"warning: {refusal.gpu}: {refusal.error}", err=True)
+    return [row for row in rows if not isinstance(row, Refusal)]
 
 
 def show(

@@ -28,6 +28,14 @@ def _known(_: click.Context, __: click.Parameter, name: str | None) -> str | Non
     return name
 
 
+LIBRARY = click.option(
+    "--library",
+    metavar="NAME",
+    callback=_known,
+    help="whose kernel is estimated, e.g. cublas, fa3, trtllm, vllm",
+)
+
+
 def on_one(options: dict[str, Any], device: Device, gpus: str | None) -> dict[str, Any]:
     """The options for one of several GPUs: a calibration of some of them is not for the others.
 
@@ -49,12 +57,7 @@ def estimate_options(command: F) -> F:
     for option in (
         click.option("--bound-only", is_flag=True, help="leave out the estimate"),
         CALIBRATION,
-        click.option(
-            "--library",
-            metavar="NAME",
-            callback=_known,
-            help="whose kernel is estimated, e.g. cublas, fa3, trtllm, vllm",
-        ),
+        LIBRARY,
     ):
         command = option(command)
     return command

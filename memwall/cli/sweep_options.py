@@ -78,6 +78,7 @@ def own(estimate: bool) -> Sequence[click.Option]:
     expected = click.Option(["--estimate"], is_flag=True, help="the expected time too: estimate_time_s")
     return [
         *([expected] if estimate else []),
+        click.Option(["--both"], metavar="FLAG", help="flags asked both ways, off and on: causal, eager ..."),
         click.Option(["--where"], metavar="CONDITION", help="only rows that meet it"),
         click.Option(
             ["--best"], metavar="COLUMN", help="only the best row: largest rate, smallest time or bytes"

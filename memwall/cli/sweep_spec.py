@@ -53,6 +53,8 @@ def spec_of(ctx: click.Context, what: str, given: Mapping[str, Any]) -> Spec:
         else:
             settings.pop(name, None)
             words[name] = tuple(_values(what, name, value, param.type.single, ctx))
+    both = _both(ctx, what, given)
+    settings = {name: value for name, value in settings.items() if name not in both}
     changes, varied = _changes(given.get("changes") or {})
     settings |= {"changes": changes} if changes else {}
     if not report:
@@ -61,7 +63,7 @@ def spec_of(ctx: click.Context, what: str, given: Mapping[str, Any]) -> Spec:
     for name in ranges:
         settings.pop(name, None)
     named = _op(given[OP]) if what == OP else what
-    return Spec(named, {**words, **varied}, ranges, settings, given["where"], report=report)
+    return Spec(named, {**words, **both, **varied}, ranges, settings, given["where"], report=report)
 
 
 def _settings(what: str) -> frozenset[str]:
@@ -137,6 +139,29 @@ def _changes(typed: Mapping[str, str]) -> tuple[dict[str, str], dict[str, tuple[
         else:
             varied[key] = _numbers(values)
     return same, varied
+
+
+def _both(ctx: click.Context, what: str, given: Mapping[str, Any]) -> dict[str, tuple[bool, bool]]:
+    """The flags of --both: off, and on.
+
+    Raises:
+        UsageError: one is no flag of the swept command, or is given by itself too.
+    """
+    flags = {str(p.name): p for p in ctx.command.params if p.name in _settings(what) - {"estimate"}}
+    flags = {name: param for name, param in flags.items() if getattr(param, "is_flag", False)}
+    asked = [word.strip().removeprefix("--").replace("-", "_") for word in (given["both"] or "").split(",")]
+    asked = asked if given["both"] else []
+    for name in asked:
+        if name not in flags:
+            choices = ", ".join(each.replace("_", "-") for each in flags)
+            raise UsageError(
+                f"--both takes flags to ask both ways, and here '{shown(name)}' is none",
+                f"Choose: {choices}" if choices else "It has no flag; leave --both out",
+            )
+        if given.get(name) not in (None, False):
+            flag = name.replace("_", "-")
+            raise UsageError(f"--both {flag} asks it off and on", f"Leave out --{flag}, or --both {flag}")
+    return dict.fromkeys(asked, (False, True))
 
 
 def _numbers(texts: Sequence[str]) -> tuple[Any, ...]:

@@ -19,6 +19,7 @@ from memwall.estimate.roof import roof
 from memwall.hardware import Device
 from memwall.maths import Count, maximum
 from memwall.program import Kernel, Program, Tensor, kernel_work
+from memwall.units import significant
 
 
 class Estimate(NamedTuple):
@@ -36,6 +37,15 @@ class Estimate(NamedTuple):
     parts: tuple[Part, ...]
     kernel: str = ""
     """Whose kernel norms, softmax and elementwise work are estimated for; empty of everything else."""
+
+    @property
+    def rests_on(self) -> str:
+        """In words: the basis, and how far off such estimates have been."""
+        basis = f"{self.basis}{f' ({self.kernel})' if self.kernel else ''}"
+        if self.error_p50 is None or self.error_p90 is None:
+            return basis
+        half, most = (f"{significant(100 * error, 2)} %" for error in (self.error_p50, self.error_p90))
+        return f"{basis}: half within {half}, nine in ten within {most}"
 
 
 class Part(NamedTuple):

@@ -1,49 +1,75 @@
-"""Time per token over batch, one curve a context."""
+"""Time per token over batch, one curve a context; the estimate above the bound where it was asked for."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
-from memwall.plot.figure import Axis, Curve, Figure, decades, doublings
+from memwall.plot.figure import Axis, Curve, Figure, Point, decades, doublings
 from memwall.reports.step import StepReport
 from memwall.units import format_seconds
 
 
 def figure(reports: Mapping[int, Sequence[StepReport]], batches: Sequence[int]) -> Figure:
-    """The picture of a decode step at the bound.
+    """The picture of steps of decoding.
 
     Args:
-        reports: by context, of each batch.
+        reports: by context, of each batch; with an estimate both times are drawn.
         batches: rising.
     """
     first = next(iter(reports.values()))[0]
-    times = [report.whole.time_s for each in reports.values() for report in each]
+    expected = first.estimate is not None
+    curves = [
+        curve
+        for color, (context, each) in enumerate(reports.items())
+        for curve in _of_context(f"context {context}", color, each)
+    ]
+    times = [time_s for curve in curves for _, time_s in curve.points]
     low, high = min(times) / _ROOM, max(times) * _ROOM
-    x = Axis("batch: sequences at once", float(batches[0]), float(batches[-1]), doublings(batches))
-    y = Axis("time per token", low, high, decades(low, high, format_seconds))
-    curves: list[Curve] = []
-    for color, (context, each) in enumerate(reports.items()):
-        points = [(float(report.tokens.batch), report.whole.time_s) for report in each]
-        fitting = sum(report.fits is not False for report in each)
-        if fitting > 1:
-            curves.append(Curve(tuple(points[:fitting]), color, f"context {context}"))
-        if fitting < len(points):
-            beyond = tuple(points[max(fitting - 1, 0) :])
-            name = "" if fitting > 1 else f"context {context}"
-            curves.append(Curve(beyond, color, name, strong=False, dashed=True))
-    dashed = any(curve.dashed for curve in curves)
     layout = first.spread.layout
-    several = layout.gpus > 1
-    where = f"{layout.gpus} x {first.device.title}, {layout.text}" if several else first.device.title
-    room = "each GPU" if several else "one GPU"
+    where = f"{layout.gpus} x {first.device.title}, {layout.text}" if layout.gpus > 1 else first.device.title
+    least = "Least time of one step: weights once, and every sequence's cache"
     return Figure(
         f"Decode: {first.model.title} on {where}",
-        "Least time of one step: weights once, and every sequence's cache",
-        x,
-        y,
+        "Expected time of one step, thick, and the least that it can take, thin" if expected else least,
+        Axis("batch: sequences at once", float(batches[0]), float(batches[-1]), doublings(batches)),
+        Axis("time per token", low, high, decades(low, high, format_seconds)),
         tuple(curves),
-        notes=(f"Dashed: weights and cache are more than the memory of {room}",) if dashed else (),
+        notes=tuple(_notes(first, any(curve.dashed for curve in curves))),
     )
 
 
 _ROOM = 1.3
+
+
+def _of_context(name: str, color: int, reports: Sequence[StepReport]) -> Iterator[Curve]:
+    """The curves of one context: whole as far as it fits, dashed beyond."""
+    bounds = [(float(report.tokens.batch), float(report.bound_time_s)) for report in reports]
+    expected = [
+        (float(report.tokens.batch), float(report.estimate.time_s))
+        for report in reports
+        if report.estimate is not None
+    ]
+    fitting = sum(report.fits is not False for report in reports)
+    if expected:
+        yield from _curves(expected, fitting, name, color, strong=True)
+        yield from (curve._replace(name="") for curve in _curves(bounds, fitting, name, color, strong=False))
+    else:
+        yield from _curves(bounds, fitting, name, color, strong=True)
+
+
+def _curves(points: Sequence[Point], fitting: int, name: str, color: int, strong: bool) -> Iterator[Curve]:
+    """One curve in two parts, of which the first has the name; what does not fit is thin and dashed."""
+    if fitting > 1:
+        yield Curve(tuple(points[:fitting]), color, name, strong=strong)
+    if fitting < len(points):
+        beyond = tuple(points[max(fitting - 1, 0) :])
+        yield Curve(beyond, color, "" if fitting > 1 else name, strong=False, dashed=True)
+
+
+def _notes(first: StepReport, beyond: bool) -> Iterator[str]:
+    """What dashes mean, and how far off such estimates have been."""
+    if beyond:
+        room = "each GPU" if first.spread.layout.gpus > 1 else "one GPU"
+        yield f"Dashed: weights and cache are more than the memory of {room}"
+    if first.estimate is not None:
+        yield f"Estimate {first.estimate.rests_on}"

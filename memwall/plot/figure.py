@@ -120,7 +120,8 @@ Picture = Figure | Bars
 def decades(low: float, high: float, text: Callable[[float], str]) -> tuple[tuple[float, str], ...]:
     """Ticks at powers of ten; with twos and fives where there are few decades, every other where many."""
     first, last = math.floor(math.log10(low) + _SLACK), math.ceil(math.log10(high) - _SLACK)
-    within = (1, 2, 5) if last - first <= _FEW_DECADES else (1,)
+    few = last - first <= _FEW_DECADES or high < low * _SPARSE
+    within = (1, 2, 5) if few else (1,)
     every = 1 + (last - first) // _MANY_DECADES
     values = [step * 10.0**power for power in range(first, last + 1, every) for step in within]
     return tuple((value, text(value)) for value in values if low * _ABOVE <= value <= high / _ABOVE)
@@ -130,6 +131,8 @@ _SLACK = 1 / (1 << 20)
 _ABOVE = 1 - _SLACK
 """Rounding that a tick is not lost to."""
 _FEW_DECADES, _MANY_DECADES = 3, 9
+_SPARSE = 400
+"""A span that may have two powers of ten in it, which say too little between them."""
 
 
 def doublings(values: Sequence[int], most: int = 9) -> tuple[tuple[float, str], ...]:

@@ -10,7 +10,6 @@ from memwall.render.bounds import (
     bound_record,
     compared_notes,
     estimate_record,
-    estimate_text,
     evidence_record,
     intensity_text,
     mark,
@@ -60,7 +59,7 @@ def page(report: AttentionReport) -> Page:
         ("kernels in turn, pass", *(format_seconds(cost.kernels_bound_time_s) for cost in costs)),
     ]
     if report.standard.estimate and report.flash.estimate:
-        estimates = [estimate_text(cost.estimate)[0] for cost in costs if cost.estimate]
+        estimates = [format_seconds(cost.estimate.time_s) for cost in costs if cost.estimate]
         rows.append(("estimate, pass", *estimates))
     sections = [Section(heading(report), Table(facts(report))), Section("", numbers(rows, header))]
     if len(report.kinds) > 1:
@@ -97,8 +96,8 @@ def _compare_row(row: Row) -> tuple[str, ...]:
 
 def _estimates_row(report: AttentionReport) -> tuple[str, ...]:
     standard, flash = report.standard.estimate, report.flash.estimate
-    texts = [estimate_text(each) if each else ("-", "-") for each in (standard, flash)]
-    return (report.device.name, texts[0][0], *texts[1])
+    times = [format_seconds(each.time_s) if each else "-" for each in (standard, flash)]
+    return (report.device.name, *times, flash.rests_on if flash else "-")
 
 
 def shape_record(report: AttentionReport) -> Record:
@@ -233,7 +232,7 @@ def _shared_notes(report: AttentionReport) -> list[str]:
 
 def _estimate_notes(report: AttentionReport) -> list[str]:
     pairs = (("standard", report.standard.estimate), ("flash", report.flash.estimate))
-    return [f"estimate of {name}: {estimate_text(each)[1]}" for name, each in pairs if each]
+    return [f"estimate of {name}: {each.rests_on}" for name, each in pairs if each]
 
 
 def _notes(report: AttentionReport) -> list[str]:

@@ -58,18 +58,6 @@ def estimate_record(estimate: Estimate | None) -> Record:
     }
 
 
-def estimate_text(estimate: Estimate) -> tuple[str, str]:
-    """For people: its time; and what it rests on with its error so far."""
-    known = estimate.error_p50 is not None and estimate.error_p90 is not None
-    errors = f"half within {_percent(estimate.error_p50)}, nine in ten within {_percent(estimate.error_p90)}"
-    basis = f"{estimate.basis}{f' ({estimate.kernel})' if estimate.kernel else ''}"
-    return format_seconds(estimate.time_s), f"{basis}{f': {errors}' if known else ''}"
-
-
-def _percent(share: float | None) -> str:
-    return f"{significant(100 * (share or 0), 2)} %"
-
-
 def evidence_record(device: Device, bounds: Sequence[Bound], model: Model | None = None) -> Record:
     """What the numbers rest on, where that is weak: of the device, and of the model."""
     doubts = [*weak(bounds), *([model.doubt] if model and model.doubt else [])]

@@ -9,7 +9,6 @@ from memwall.render.bounds import (
     bound_record,
     compared_notes,
     estimate_record,
-    estimate_text,
     evidence_record,
     intensity_text,
     mark,
@@ -162,7 +161,7 @@ def _facts(report: RooflineReport) -> list[tuple[str, ...]]:
         ("bound time", format_seconds(bound.time_s) + mark([bound])),
     ]
     if report.estimate:
-        rows.append(("estimate", *estimate_text(report.estimate)))
+        rows.append(("estimate", format_seconds(report.estimate.time_s), report.estimate.rests_on))
     if len(report.kernels) > 1:
         rows.append(
             ("kernels in turn", format_seconds(report.kernels_bound_time_s), "the sum of their own bounds")

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from memwall.errors import Refusal
 from memwall.models.cache import DEFAULT_FORMAT
-from memwall.render.bounds import compared_notes, estimate_text, mark, notes_section, steps_section
+from memwall.render.bounds import compared_notes, mark, notes_section, steps_section
 from memwall.render.layouts import exchange_section, layout_facts
 from memwall.render.page import Page, Section, Table, numbers
 from memwall.render.step_record import all_notes, own_notes, percent, shared_notes
@@ -178,7 +178,7 @@ def _estimated(report: StepReport) -> list[tuple[str, ...]]:
     """What good kernels take, one after the other with what passes over the links."""
     if report.estimate is None:
         return []
-    time, basis = estimate_text(report.estimate)
+    time, basis = format_seconds(report.estimate.time_s), report.estimate.rests_on
     rate = significant(report.new_tokens / report.estimate.time_s)
     user = significant(report.new_tokens / report.tokens.batch / report.estimate.time_s)
     return [("estimate", time, f"{rate} tokens/s, {user} a user; {basis}")]

@@ -56,14 +56,16 @@ def _numeric(values: Any) -> bool:
 
 
 def _asked(value: Any) -> str:
-    return "-" if value is None else str(value)
+    return _word(value) if value is None or isinstance(value, bool) else str(value)
+
+
+def _word(value: bool | None) -> str:
+    return "-" if value is None else "yes" if value else "no"
 
 
 def _text(name: str, value: Any) -> str:
-    if value is None:
-        return "-"
-    if isinstance(value, bool):
-        return "yes" if value else "no"
+    if value is None or isinstance(value, bool):
+        return _word(value)
     if isinstance(value, str):
         return value
     if name == "flops":

@@ -1,0 +1,35 @@
+"""Options of a picture that take several values at once: ranges of counts, and formats."""
+
+from __future__ import annotations
+
+from memwall.cli.options import Format, split_names
+from memwall.errors import UsageError
+
+
+def counts_of(text: str, flag: str, least: int, most: int, example: str) -> list[int]:
+    """The values of a range, rising, as many as a picture can show.
+
+    Raises:
+        UsageError: no range, or too few or too many of them.
+    """
+    from memwall.sweeps.ranges import parse_axis
+
+    axis = parse_axis(text, flag, flag)
+    if not least <= len(axis) <= most:
+        raise UsageError(
+            f"{flag}: this picture has room for {least} to {most} values, not {len(axis):,}",
+            f"Try {flag} {example}",
+        )
+    return sorted(axis.slice(0, len(axis)).tolist())
+
+
+def formats_of(text: str | None, flag: str) -> list[str]:
+    """The formats in a,b,c by their own names; none if nothing is given.
+
+    Raises:
+        UsageError: there is nothing between the commas, or an unknown name.
+    """
+    found = [Format().convert(name, None, None) for name in split_names(text or "")]
+    if text is not None and not found:
+        raise UsageError(f"{flag} names no format", f"For example: {flag} bf16,fp8")
+    return list(dict.fromkeys(found))
