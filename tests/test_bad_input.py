@@ -492,12 +492,14 @@ OUTPUTS = [
         "output, a folder",
         "roofline --op gemv -o there",
         2,
-        ("there", "-o there/result.json"),
+        ("there", "-o there/NAME"),
         {"there": FOLDER},
     ),
-    Mistake("output, empty", "roofline --op gemv -o ''", 2, ("-o names no file", "-o result.json")),
+    Mistake("output, empty", "roofline --op gemv -o ''", 2, ("-o names no file", "-o - is stdout")),
     Mistake("output, file as folder", "roofline --op gemv -o x/y", 2, ("x/y", "folder"), {"x": ""}),
-    Mistake("output, long name", f"gpu list -o {'x' * 5000}", 2, ("5000 characters", "-o result.json")),
+    Mistake(
+        "output, long name", f"gpu list -o {'x' * 5000}", 2, ("5000 characters", "in a folder that exists")
+    ),
     Mistake(
         "json and csv", "roofline --op gemv --json --format csv", 2, ("--json", "--format csv", "Leave out")
     ),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import errno
 import io
 import json
 import os
@@ -816,6 +817,39 @@ def test_a_full_disk_behind_stdout_is_one_line() -> None:
         )
     assert done.returncode == 2
     assert done.stderr == "error: stdout: No space left on device. Write to a file instead: -o FILE\n"
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs a shell")
+@pytest.mark.parametrize("line", ["op list --json", "plot accuracy -o -", "accuracy --json"])
+def test_a_disk_that_fills_in_the_middle_is_no_success(line: str, tmp_path: Path) -> None:
+    blocks = 8  # of 512 or 1024 bytes, as the shell counts
+    path = tmp_path / "cut"
+    done = subprocess.run(
+        ["sh", "-c", f"ulimit -f {blocks}; {sys.executable} -m memwall {line} > {path}"],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )
+    assert path.stat().st_size in (blocks * 512, blocks * 1024)
+    assert done.returncode == 2
+    assert done.stderr == "error: stdout: File too large. Write to a file instead: -o FILE\n"
+
+
+def test_a_full_disk_is_not_an_unwritable_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "ops.json"
+    path.write_text("as it was")
+
+    def full(*_: Any) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr("memwall.cli.output.os.replace", full)
+    assert run(["op", "list", "-o", str(path)]) == 2
+    assert "No space left on device. Make room" in capsys.readouterr().err
+    assert (path.read_text(), os.listdir(tmp_path)) == ("as it was", ["ops.json"])
 
 
 @pytest.mark.skipif(os.name != "posix", reason="needs a shell")

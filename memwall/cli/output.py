@@ -6,6 +6,7 @@ import errno
 import os
 import sys
 from collections.abc import Callable, Sequence
+from io import DEFAULT_BUFFER_SIZE
 from typing import NamedTuple, TypeVar
 
 import click
@@ -17,6 +18,8 @@ from memwall.render.page import Page
 
 Item = TypeVar("Item")
 
+UTF_8_BYTES = 4
+"""Of a character at most."""
 FORMATS_BY_SUFFIX = {".json": "json", ".csv": "csv", ".md": "markdown"}
 
 
@@ -97,7 +100,7 @@ def write(output: Output, text: str) -> None:
     if not output.to_file:
         if sys.stdout is None:  # closed by the shell, >&-: click would lose the result without a word
             raise UsageError("stdout is closed", "Write to a file instead: -o FILE")
-        click.echo(text, nl=False)
+        to_stdout(text)
         return
     _to_file(output, text.encode("utf-8", "surrogatepass"))
 
@@ -109,19 +112,36 @@ def write_bytes(output: Output, data: bytes) -> None:
         UsageError: as `write` says.
     """
     if not output.to_file:
-        click.echo(data, nl=False)
+        to_stdout(data)
         return
     _to_file(output, data)
 
 
+def to_stdout(text: str | bytes) -> None:
+    """Text to stdout, in pieces that its buffer holds.
+
+    Of a larger one Python 3.11 loses the end without an error where only a part could be written, as on a
+    disk that is full.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    for start in range(0, len(text), PIECE):
+        click.echo(text[start : start + PIECE], nl=False)
+
+
+PIECE = DEFAULT_BUFFER_SIZE // UTF_8_BYTES
+
+
 def _to_file(output: Output, data: bytes) -> None:
     if not str(output.output).strip():
-        raise UsageError("-o names no file", "For example: -o result.json; -o - is stdout")
+        raise UsageError("-o names no file", "Name one; -o - is stdout")
     try:
         _replace(os.path.realpath(str(output.output)), data)
     except OSError as error:
         raise UsageError(
-            f"-o {shown(output.output, 120)}: cannot be written: {error.strerror}", _elsewhere(output.output)
+            f"-o {shown(output.output, 120)}: cannot be written: {error.strerror}",
+            elsewhere(str(output.output), error),
         ) from None
 
 
@@ -158,12 +178,18 @@ def _replace(path: str, data: bytes) -> None:
         raise
 
 
-def _elsewhere(path: str | None) -> str:
-    if path and os.path.isdir(path):
-        return f"Name a file in it: -o {shown(os.path.join(path, 'result.json'), 120)}"
-    if path and os.path.exists(path):
+def elsewhere(path: str, error: OSError) -> str:
+    """What to do about a file that cannot be written."""
+    if os.path.isdir(path):
+        return f"Name a file in it: -o {shown(os.path.join(path, 'NAME'), 120)}"
+    if error.errno in FULL:
+        return "Make room, or name a file where there is some"
+    if os.path.exists(path):
         return "Choose another file, or make this one writable"
-    return "Name a file in a folder that exists: -o result.json"
+    return "Name a file in a folder that exists"
+
+
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 def _coloured(output: Output) -> bool:
