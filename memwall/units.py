@@ -8,6 +8,7 @@ factor is looked up here once on the way in, and the printed form is made here o
 from __future__ import annotations
 
 import math
+from operator import index
 
 from memwall.errors import UsageError, shown
 
@@ -61,6 +62,22 @@ def scaled_up(number: float, factor: float) -> float:
     """Number x factor without the last digit's noise: 66.9 x 1e12 is 66900000000000, not ...0.01."""
     exact = number * factor
     return float(round(exact)) if abs(exact - round(exact)) < abs(exact) * 1e-12 else exact
+
+
+def whole(value: object, name: str, hint: str, least: int = 1) -> int:
+    """A count that a program hands over, as an exact int; numpy's integers are welcome.
+
+    Raises:
+        UsageError: not a whole number, below `least`, or beyond 1e15.
+    """
+    try:
+        number = index(value) if not isinstance(value, bool) else least - 1  # type: ignore[arg-type]
+    except TypeError:
+        number = least - 1
+    if not least <= number <= LARGEST_COUNT:
+        limits = f"a whole number from {least} to {_short(LARGEST_COUNT)}"
+        raise UsageError(f"{name} must be {limits}, not {shown(repr(value))}", hint)
+    return number
 
 
 def parse_count(text: str, name: str, least: int = 1, example: int | None = None) -> int:

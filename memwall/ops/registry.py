@@ -6,13 +6,12 @@ import inspect
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from importlib import import_module
-from operator import index
 from typing import Any, NamedTuple
 
 from memwall.dtypes import Precision
 from memwall.errors import UnknownName, UsageError, nearest, shown
 from memwall.program import Program
-from memwall.units import LARGEST_COUNT
+from memwall.units import whole
 
 FAMILIES = (
     "gemm",
@@ -152,7 +151,9 @@ def resolve(op: Op, given: Mapping[str, int | None]) -> tuple[Dims, bool]:
     Raises:
         UsageError: a dimension that it does not have, or lacks, or that does not fit the others.
     """
-    dims = {name: _size(op, name, value) for name, value in given.items() if value is not None}
+    hint = f"For example: {op.command()}"
+    named = {name: value for name, value in given.items() if value is not None}
+    dims = {name: whole(value, f"{op.name}: {name}", hint) for name, value in named.items()}
     defaulted = bool(op.default_shape) and not any(name in op.required for name in dims)
     if defaulted:
         dims = {**op.default_shape, **dims}
@@ -229,25 +230,6 @@ def _needed(op: Op, missing: Sequence[str]) -> list[str]:
         if set(names) <= set(needed):
             needed = [name for name in needed if name not in names] + [short]
     return ["--" + flag(name) for name in needed]
-
-
-def _size(op: Op, name: str, value: Any) -> int:
-    """A dimension as an exact int; numpy's integers are welcome.
-
-    Raises:
-        UsageError: not a whole number, or out of range.
-    """
-    try:
-        size = index(value) if not isinstance(value, bool) else 0
-    except TypeError:
-        size = 0
-    if not 1 <= size <= LARGEST_COUNT:
-        given = shown(repr(value))
-        raise UsageError(
-            f"{op.name}: {name} must be a whole number from 1 to 1e15, not {given}",
-            f"For example: {op.command()}",
-        )
-    return size
 
 
 def _check_names(op: Op, dims: Dims) -> None:

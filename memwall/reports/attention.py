@@ -13,13 +13,13 @@ from memwall.estimate.library import UNKNOWN, Library, library_named
 from memwall.estimate.own import own_fits
 from memwall.hardware import Device
 from memwall.models.attentions import LatentAttention
-from memwall.models.load import load as load_model
 from memwall.models.model import Model
 from memwall.models.passes import AttentionLayers, Tokens, attention_layers, attention_program, forms
 from memwall.ops import registry
 from memwall.ops.attention import settled_mask
 from memwall.program import Program, Work
 from memwall.reports import notebook
+from memwall.reports.arguments import ModelLike, model_of
 from memwall.reports.case import DEFAULT_DTYPE, DEFAULT_GPU, Case, Formats, device_of
 
 if TYPE_CHECKING:
@@ -140,7 +140,7 @@ class AttentionReport(NamedTuple):
 
 
 def attention(
-    model: str | Model | None = None,
+    model: ModelLike | None = None,
     *,
     gpu: str | Device = DEFAULT_GPU,
     dtype: str = DEFAULT_DTYPE,
@@ -175,7 +175,7 @@ def attention(
     device = device_of(gpu, changes)
     formats = Formats.named(dtype, kv=kv_dtype)
     given = {name: value for name, value in shape.items() if value is not None}
-    loaded = load_model(model) if isinstance(model, str) else model
+    loaded = None if model is None else model_of(model)
     if loaded is None:
         tokens, kinds, masked = _of_shape(given, formats, causal)
     else:

@@ -13,13 +13,13 @@ from memwall.memory.activations import TOKENS_A_PASS
 from memwall.memory.budget import Budget, total_memory
 from memwall.memory.question import DEFAULT_BLOCK, Question, stored_as
 from memwall.memory.sequences import POLICIES, Pool, Waste, is_latent, waste
-from memwall.models.load import load as load_model
 from memwall.models.model import Model
 from memwall.models.step.sides import source_default
 from memwall.models.step.sides import source_tokens as read_by_encoder
 from memwall.models.storage import PLAIN
 from memwall.parallel.layout import check_tp, shared_sizes
 from memwall.reports import notebook
+from memwall.reports.arguments import ModelLike, counted, model_of
 from memwall.reports.case import DEFAULT_GPU, device_of
 from memwall.units import parse_size
 
@@ -143,8 +143,9 @@ class CapacityReport(NamedTuple):
         return levers(self)
 
 
+@counted
 def capacity(
-    model: str | Model,
+    model: ModelLike,
     *,
     gpu: str | Device = DEFAULT_GPU,
     context: int | None = None,
@@ -194,7 +195,7 @@ def capacity(
         NotAvailable: the device has no engine for `dtype`, or its memory is not published.
     """
     device = device_of(gpu, changes)
-    loaded = load_model(model) if isinstance(model, str) else model
+    loaded = model_of(model)
     fraction = 1.0 if memory_fraction is None else memory_fraction
     if not 0 < fraction <= 1:
         raise UsageError(

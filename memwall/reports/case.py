@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
@@ -29,7 +30,11 @@ def device_of(gpu: str | Device, changes: Mapping[str, str | float] | None) -> D
                 "what-ifs are made when a device is loaded", f"memwall.gpu('{gpu.name}', changes)"
             )
         return gpu
-    return load(gpu, changes)
+    if isinstance(gpu, str | os.PathLike):
+        return load(os.fspath(gpu), changes)
+    raise UsageError(
+        f"gpu must be a name, a file or memwall.gpu(...), not {shown(repr(gpu))}", "For example: 'h100'"
+    )
 
 
 class Formats(NamedTuple):

@@ -21,6 +21,7 @@ from memwall.links import Link
 from memwall.nodes import Group, Node
 from memwall.parallel.exchanges import OWN_KERNELS
 from memwall.reports import notebook
+from memwall.reports.arguments import counted
 from memwall.reports.case import DEFAULT_GPU, device_of
 
 
@@ -119,6 +120,7 @@ class CollectiveReport(NamedTuple):
         return (*rates, *(constant for known in found for constant in known.basis))
 
 
+@counted
 def collective_time(
     op: str,
     *,

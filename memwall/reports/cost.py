@@ -16,11 +16,11 @@ from typing import Any, NamedTuple
 from memwall.constant import Constant
 from memwall.errors import NotAvailable, NotPublished, UsageError
 from memwall.hardware import Device
-from memwall.models.load import load as load_model
 from memwall.models.model import Model
 from memwall.parallel.fit import instead
 from memwall.parallel.layout import Layout
 from memwall.reports import notebook
+from memwall.reports.arguments import ModelLike, counted, model_of
 from memwall.reports.case import DEFAULT_GPU
 from memwall.reports.energy import Split, split
 from memwall.reports.fitting import held_sequences, roomier
@@ -158,8 +158,9 @@ class CostReport(NamedTuple):
         return self.gpu_equivalents * self.prices.per_gpu_hour * YEAR_HOURS
 
 
+@counted
 def cost(
-    model: str | Model,
+    model: ModelLike,
     *,
     price: float,
     gpu: str | Device = DEFAULT_GPU,
@@ -195,7 +196,7 @@ def cost(
     """
     _check(price, utilisation, requests_per_s, output_tokens)
     formats: Mapping[str, Any] = {key: value for key, value in options.items() if value is not None}
-    loaded = load_model(model) if isinstance(model, str) else model
+    loaded = model_of(model)
     if not loaded.decodes:
         raise NotAvailable(
             f"{loaded.title} is an encoder: it generates no tokens to price",

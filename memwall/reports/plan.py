@@ -15,13 +15,13 @@ from typing import Any, NamedTuple
 
 from memwall.errors import MemwallError, UsageError
 from memwall.hardware import Device
-from memwall.models.load import load as load_model
 from memwall.models.mlps import Experts
 from memwall.models.model import Model
 from memwall.models.passes import Tokens
 from memwall.nodes import node_of
 from memwall.parallel.layout import Layout, faults
 from memwall.reports import notebook
+from memwall.reports.arguments import ModelLike, counted, model_of
 from memwall.reports.case import DEFAULT_GPU, Formats, device_of
 from memwall.reports.expected import Passes, subject
 from memwall.units import format_bytes, format_seconds
@@ -119,8 +119,9 @@ class PlanReport(NamedTuple):
         return self.candidates[0] if self.candidates and self.candidates[0].meets else None
 
 
+@counted
 def plan(
-    model: str | Model,
+    model: ModelLike,
     *,
     gpu: str | Device = DEFAULT_GPU,
     gpus: int = 8,
@@ -159,7 +160,7 @@ def plan(
         NotAvailable: a constant is not published.
     """
     device = device_of(gpu, changes)
-    loaded = load_model(model) if isinstance(model, str) else model
+    loaded = model_of(model)
     if prompt is not None and prompt > context:
         raise UsageError(f"a prompt of {prompt} tokens is longer than the context", f"Try --context {prompt}")
     served, formats = subject(loaded, device, dtype, weight_dtype, kv_dtype)

@@ -12,7 +12,6 @@ from memwall.errors import NotAvailable
 from memwall.hardware import Device
 from memwall.memory.question import Question
 from memwall.memory.streams import streamed_cache_bytes, streamed_items, streamed_weight_bytes
-from memwall.models.load import load as load_model
 from memwall.models.model import Model, Storage
 from memwall.models.parameters import count
 from memwall.models.step.sides import source_default
@@ -21,6 +20,7 @@ from memwall.models.storage import PLAIN, storage_of, weight_bytes
 from memwall.parallel.layout import check_tp
 from memwall.program import Work
 from memwall.reports import notebook
+from memwall.reports.arguments import ModelLike, counted, model_of
 from memwall.reports.capacity import DEFAULT_CONTEXT, CapacityReport, solve
 from memwall.reports.case import DEFAULT_GPU, device_of
 
@@ -83,8 +83,9 @@ class QuantReport(NamedTuple):
         return 8 * weight_bytes(self.model, row.storage).total / self.parameters
 
 
+@counted
 def quant(
-    model: str | Model,
+    model: ModelLike,
     *,
     gpu: str | Device = DEFAULT_GPU,
     context: int | None = None,
@@ -116,7 +117,7 @@ def quant(
         NotAvailable: the device's memory is not published, or the model does not generate.
     """
     device = device_of(gpu, changes)
-    loaded = load_model(model) if isinstance(model, str) else model
+    loaded = model_of(model)
     if not loaded.decodes:
         raise NotAvailable(f"{loaded.name} does not generate, token by token", "See memwall capacity")
     check_tp(tp, loaded, device)

@@ -24,12 +24,12 @@ from typing import Any, NamedTuple
 from memwall.errors import UsageError
 from memwall.hardware import Device
 from memwall.maths import ceil_div
-from memwall.models.load import load as load_model
 from memwall.models.model import Model
 from memwall.nodes import node_of
 from memwall.parallel.fit import instead, most_sequences, nearest
 from memwall.parallel.layout import Layout
 from memwall.reports import notebook
+from memwall.reports.arguments import ModelLike, counted, model_of
 from memwall.reports.case import DEFAULT_GPU, Formats, device_of
 from memwall.reports.expected import Passes, subject
 from memwall.reports.serve_engines import CHUNK, DEFAULT_ENGINE, Serving, engine_of
@@ -153,8 +153,9 @@ class ServeReport(NamedTuple):
         return self.demand.osl > 1
 
 
+@counted
 def serve(
-    model: str | Model,
+    model: ModelLike,
     *,
     users: int,
     isl: int,
@@ -206,7 +207,7 @@ def serve(
         raise UsageError(f"spread is a part of the lengths, above 0 and up to 1, not {spread}", "Try 0.8")
     serving = Serving(engine_of(engine), max_batch, ahead, poll, hold, stream)
     device = device_of(gpu, changes)
-    loaded = load_model(model) if isinstance(model, str) else model
+    loaded = model_of(model)
     layout = layout_of(loaded, device, degrees)
     served, formats = subject(loaded, device, dtype, weight_dtype, kv_dtype)
     defaults = defaults if dtype else (*defaults, f"dtype {formats.dtype}")

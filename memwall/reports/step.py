@@ -10,12 +10,11 @@ from memwall.estimate.estimate import Estimate
 from memwall.estimate.library import library_named
 from memwall.estimate.own import own_fits
 from memwall.hardware import Device
-from memwall.models.load import load as load_model
-from memwall.models.model import Model
 from memwall.models.step.launch import Launch
 from memwall.models.step.sides import source_default
 from memwall.models.step.whole import kernels
 from memwall.program import Kernel, kernel_work
+from memwall.reports.arguments import ModelLike, counted, model_of
 from memwall.reports.case import DEFAULT_GPU, device_of
 from memwall.reports.expected import kernel_estimate
 from memwall.reports.step_layout import check_offloads, spread_of, with_links
@@ -26,8 +25,9 @@ from memwall.reports.step_setting import total, work_of
 from memwall.reports.step_settled import settled
 
 
+@counted
 def step(
-    model: str | Model,
+    model: ModelLike,
     *,
     gpu: str | Device = DEFAULT_GPU,
     phase: str | None = None,
@@ -103,7 +103,7 @@ def step(
         "library": library, "engine": engine, "calibration": calibration,
     }  # fmt: skip
     device = device_of(gpu, changes)
-    loaded = load_model(model) if isinstance(model, str) else model
+    loaded = model_of(model)
     ready = settled(loaded, device, asked)
     if ready.phase == "decode":
         defaults = (*defaults, *source_default(source_tokens, ready.source))

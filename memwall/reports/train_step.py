@@ -32,6 +32,7 @@ from memwall.parallel.layout import Layout, check
 from memwall.parallel.shard import shard
 from memwall.parallel.training import training_exchanges
 from memwall.reports import notebook
+from memwall.reports.arguments import ModelLike, counted
 from memwall.reports.case import Formats
 from memwall.reports.step_layout import busiest_link
 from memwall.reports.step_setting import setting_of
@@ -125,8 +126,9 @@ class TrainStepReport(NamedTuple):
         return sum(each.repeats * each.bound_time_s for each in self.exchanges)
 
 
+@counted
 def train_step(
-    model: str | Model,
+    model: ModelLike,
     *,
     gpu: str | Device,
     microbatches: int | None = None,

@@ -12,11 +12,11 @@ from memwall.hardware import Device
 from memwall.memory.backward import ATTENTIONS, CHECKPOINTING, Run
 from memwall.memory.budget import total_memory
 from memwall.memory.training import OPTIMIZERS, Needs, Setup, needs
-from memwall.models.load import load as load_model
 from memwall.models.model import Model
 from memwall.models.parameters import count
 from memwall.parallel.layout import Layout, faults
 from memwall.reports import notebook
+from memwall.reports.arguments import ModelLike, counted, model_of
 from memwall.reports.case import device_of
 
 DEFAULT_SEQ = 4096
@@ -92,8 +92,9 @@ class TrainingReport(NamedTuple):
         return needs(self.setup._replace(zero=zero, run=run)).total
 
 
+@counted
 def training_memory(
-    model: str | Model,
+    model: ModelLike,
     *,
     gpus: int = 1,
     zero: int = 0,
@@ -148,7 +149,7 @@ def training_memory(
     ):
         if name not in known:
             raise UsageError(f"no {what} '{shown(name)}'", f"One of: {', '.join(map(str, known))}")
-    loaded = load_model(model) if isinstance(model, str) else model
+    loaded = model_of(model)
     if seq is None:
         defaults = (*defaults, f"sequences of {DEFAULT_SEQ} tokens")
     run = Run(seq or DEFAULT_SEQ, micro_batch, tp, sequence_parallel, attention, checkpointing, dropout)
