@@ -78,6 +78,16 @@ def test_a_report_shows_itself_as_html(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", REPORTS)
+def test_at_a_prompt_a_report_is_what_the_command_prints(
+    name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    make, command = REPORTS[name]
+    assert run(command.split()) in (0, 1)
+    printed = capsys.readouterr().out.split("\nNotes")[0]  # which say what the command assumed for its user
+    assert repr(make()).split("\nNotes")[0].rstrip() == printed.rstrip()
+
+
+@pytest.mark.parametrize("name", REPORTS)
 def test_a_report_is_a_dict_with_the_keys_of_its_json(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     make, command = REPORTS[name]
     assert run([*command.split(), "--json"]) in (0, 1)

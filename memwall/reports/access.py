@@ -10,7 +10,7 @@ from memwall.access import Conflict, Request
 from memwall.errors import NotAvailable, UsageError
 from memwall.hardware import Device
 from memwall.hierarchy import shared_bandwidth
-from memwall.reports.case import DEFAULT_GPU, device_of
+from memwall.reports.case import DEFAULT_GPU, DeviceLike, device_of
 
 
 class BanksReport(NamedTuple):
@@ -70,7 +70,7 @@ def banks(
     element_bytes: int = 4,
     pad: int = 0,
     *,
-    gpu: str | Device = DEFAULT_GPU,
+    gpu: DeviceLike = DEFAULT_GPU,
     changes: Mapping[str, str | float] | None = None,
     defaults: tuple[str, ...] = (),
 ) -> BanksReport:
@@ -105,7 +105,7 @@ def access(
     stride: int | None = None,
     offset: int = 0,
     *,
-    gpu: str | Device = DEFAULT_GPU,
+    gpu: DeviceLike = DEFAULT_GPU,
     changes: Mapping[str, str | float] | None = None,
     defaults: tuple[str, ...] = (),
 ) -> AccessReport:

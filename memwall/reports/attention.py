@@ -20,7 +20,7 @@ from memwall.ops.attention import settled_mask
 from memwall.program import Program, Work
 from memwall.reports import notebook
 from memwall.reports.arguments import ModelLike, model_of
-from memwall.reports.case import DEFAULT_DTYPE, DEFAULT_GPU, Case, Formats, device_of
+from memwall.reports.case import DEFAULT_DTYPE, DEFAULT_GPU, Case, DeviceLike, Formats, device_of
 
 if TYPE_CHECKING:
     from memwall.reports.steps import Step
@@ -101,6 +101,9 @@ class AttentionReport(NamedTuple):
         """Flat rows for `pandas.DataFrame` and `polars.DataFrame`."""
         return notebook.to_rows(self)
 
+    def __repr__(self) -> str:
+        return notebook.text(self)
+
     def _repr_html_(self) -> str:
         return notebook.repr_html(self)
 
@@ -142,7 +145,7 @@ class AttentionReport(NamedTuple):
 def attention(
     model: ModelLike | None = None,
     *,
-    gpu: str | Device = DEFAULT_GPU,
+    gpu: DeviceLike = DEFAULT_GPU,
     dtype: str = DEFAULT_DTYPE,
     kv_dtype: str | None = None,
     causal: bool | None = None,

@@ -10,7 +10,7 @@ from memwall.errors import UsageError
 from memwall.hardware import Device
 from memwall.ops import registry
 from memwall.ops.attention import settled_mask
-from memwall.reports.case import DEFAULT_DTYPE, DEFAULT_GPU, Formats, device_of
+from memwall.reports.case import DEFAULT_DTYPE, DEFAULT_GPU, DeviceLike, Formats, device_of
 from memwall.reports.tile import LARGEST_SIDE, limits
 from memwall.traffic import STATISTIC_BYTES
 
@@ -60,7 +60,7 @@ class AttentionTileReport(NamedTuple):
 def attention_tile(
     tile: tuple[int, int] | None = None,
     *,
-    gpu: str | Device = DEFAULT_GPU,
+    gpu: DeviceLike = DEFAULT_GPU,
     dtype: str = DEFAULT_DTYPE,
     kv_dtype: str | None = None,
     causal: bool | None = None,

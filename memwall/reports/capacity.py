@@ -20,7 +20,7 @@ from memwall.models.storage import PLAIN
 from memwall.parallel.layout import check_tp, shared_sizes
 from memwall.reports import notebook
 from memwall.reports.arguments import ModelLike, counted, model_of
-from memwall.reports.case import DEFAULT_GPU, device_of
+from memwall.reports.case import DEFAULT_GPU, DeviceLike, device_of
 from memwall.units import parse_size
 
 if TYPE_CHECKING:
@@ -48,6 +48,9 @@ class CapacityReport(NamedTuple):
     def to_rows(self) -> list[dict[str, Any]]:
         """Flat rows for `pandas.DataFrame` and `polars.DataFrame`."""
         return notebook.to_rows(self)
+
+    def __repr__(self) -> str:
+        return notebook.text(self)
 
     def _repr_html_(self) -> str:
         return notebook.repr_html(self)
@@ -147,7 +150,7 @@ class CapacityReport(NamedTuple):
 def capacity(
     model: ModelLike,
     *,
-    gpu: str | Device = DEFAULT_GPU,
+    gpu: DeviceLike = DEFAULT_GPU,
     context: int | None = None,
     batch: int | None = None,
     tp: int = 1,

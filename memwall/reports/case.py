@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 from memwall.bound import Bound, bound
 from memwall.dtypes import Precision, find, precision
@@ -17,7 +17,11 @@ DEFAULT_GPU = "h100"
 DEFAULT_DTYPE = "bf16"
 
 
-def device_of(gpu: str | Device, changes: Mapping[str, str | float] | None) -> Device:
+DeviceLike: TypeAlias = str | os.PathLike[str] | Device
+"""A GPU, or its name, or its file."""
+
+
+def device_of(gpu: DeviceLike, changes: Mapping[str, str | float] | None) -> Device:
     """The device that a caller means, with its what-ifs.
 
     Raises:

@@ -22,7 +22,7 @@ from memwall.nodes import Group, Node
 from memwall.parallel.exchanges import OWN_KERNELS
 from memwall.reports import notebook
 from memwall.reports.arguments import counted
-from memwall.reports.case import DEFAULT_GPU, device_of
+from memwall.reports.case import DEFAULT_GPU, DeviceLike, device_of
 
 
 class Stage(NamedTuple):
@@ -64,6 +64,9 @@ class CollectiveReport(NamedTuple):
     def to_rows(self) -> list[dict[str, Any]]:
         """Flat rows for `pandas.DataFrame` and `polars.DataFrame`."""
         return notebook.to_rows(self)
+
+    def __repr__(self) -> str:
+        return notebook.text(self)
 
     def _repr_html_(self) -> str:
         return notebook.repr_html(self)
@@ -126,7 +129,7 @@ def collective_time(
     *,
     size_bytes: int,
     gpus: int = 8,
-    gpu: str | Device = DEFAULT_GPU,
+    gpu: DeviceLike = DEFAULT_GPU,
     nodes: int = 1,
     node: str | None = None,
     changes: Mapping[str, str | float] | None = None,

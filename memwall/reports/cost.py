@@ -21,7 +21,7 @@ from memwall.parallel.fit import instead
 from memwall.parallel.layout import Layout
 from memwall.reports import notebook
 from memwall.reports.arguments import ModelLike, counted, model_of
-from memwall.reports.case import DEFAULT_GPU
+from memwall.reports.case import DEFAULT_GPU, DeviceLike
 from memwall.reports.energy import Split, split
 from memwall.reports.fitting import held_sequences, roomier
 from memwall.reports.step import StepReport, step
@@ -62,6 +62,9 @@ class CostReport(NamedTuple):
     def to_rows(self) -> list[dict[str, Any]]:
         """Flat rows for `pandas.DataFrame` and `polars.DataFrame`."""
         return notebook.to_rows(self)
+
+    def __repr__(self) -> str:
+        return notebook.text(self)
 
     def _repr_html_(self) -> str:
         return notebook.repr_html(self)
@@ -163,7 +166,7 @@ def cost(
     model: ModelLike,
     *,
     price: float,
-    gpu: str | Device = DEFAULT_GPU,
+    gpu: DeviceLike = DEFAULT_GPU,
     context: int,
     prompt: int | None = None,
     batch: int = 1,

@@ -10,7 +10,7 @@ from memwall.crossover import LARGEST, Crossing, crossings
 from memwall.errors import MemwallError, UsageError, shown
 from memwall.hardware import Device
 from memwall.ops import registry
-from memwall.reports.case import DEFAULT_DTYPE, DEFAULT_GPU, device_of
+from memwall.reports.case import DEFAULT_DTYPE, DEFAULT_GPU, DeviceLike, device_of
 from memwall.reports.roofline import roofline
 
 
@@ -42,7 +42,7 @@ def crossover(
     op: str,
     vary: str,
     *,
-    gpu: str | Device = DEFAULT_GPU,
+    gpu: DeviceLike = DEFAULT_GPU,
     dtype: str = DEFAULT_DTYPE,
     least: int = 1,
     most: int | None = None,

@@ -12,7 +12,7 @@ from memwall.fusion import Chain, Fusion, Step, chain_of, fusions
 from memwall.hardware import Device
 from memwall.ops import registry
 from memwall.program import Kernel, Tensor, kernel_work
-from memwall.reports.case import DEFAULT_DTYPE, DEFAULT_GPU, Formats, device_of
+from memwall.reports.case import DEFAULT_DTYPE, DEFAULT_GPU, DeviceLike, Formats, device_of
 from memwall.units import MEGA
 
 EXAMPLES = {
@@ -85,7 +85,7 @@ def fuse(
     hidden: int,
     width: int | None = None,
     kv_width: int | None = None,
-    gpu: str | Device = DEFAULT_GPU,
+    gpu: DeviceLike = DEFAULT_GPU,
     dtype: str = DEFAULT_DTYPE,
     weight_dtype: str | None = None,
     changes: Mapping[str, str | float] | None = None,

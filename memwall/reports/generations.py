@@ -14,7 +14,7 @@ from memwall.modelled import Question, modelled
 from memwall.models.model import Model
 from memwall.reports.attention import AttentionReport, LayerKind, attention
 from memwall.reports.backward import Backward, asymptote_bytes_of, backward_of, shape_of, visible_scores
-from memwall.reports.case import DEFAULT_DTYPE, DEFAULT_GPU
+from memwall.reports.case import DEFAULT_DTYPE, DEFAULT_GPU, DeviceLike
 from memwall.retention import cache_of
 from memwall.traffic import STATISTIC_BYTES, Traffic, flash1_figure
 from memwall.units import KIBI
@@ -91,7 +91,7 @@ def generations(
     impl: str = "all",
     block_q: int | None = None,
     block_kv: int | None = None,
-    gpu: str | Device = DEFAULT_GPU,
+    gpu: DeviceLike = DEFAULT_GPU,
     dtype: str = DEFAULT_DTYPE,
     kv_dtype: str | None = None,
     causal: bool | None = None,

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from memwall.constant import Constant
 from memwall.hardware import Device
 from memwall.hierarchy import Level, levels
-from memwall.reports.case import DEFAULT_GPU, device_of
+from memwall.reports.case import DEFAULT_GPU, DeviceLike, device_of
 
 
 class HierarchyReport(NamedTuple):
@@ -26,7 +26,7 @@ class HierarchyReport(NamedTuple):
 
 
 def hierarchy(
-    gpu: str | Device = DEFAULT_GPU,
+    gpu: DeviceLike = DEFAULT_GPU,
     changes: Mapping[str, str | float] | None = None,
     defaults: tuple[str, ...] = (),
 ) -> HierarchyReport:

@@ -34,6 +34,12 @@ def to_rows(report: Any) -> list[dict[str, Any]]:
     return [data.flat(record) for record in records]
 
 
+def text(report: Any) -> str:
+    """The report as the command prints it, for a plain prompt."""
+    lines: str = import_module("memwall.render.text").render(_view(report).page(report))
+    return lines.rstrip()
+
+
 def repr_html(report: Any) -> str:
     """The report as a notebook shows it."""
     html: str = import_module("memwall.render.html").render(_view(report).page(report))

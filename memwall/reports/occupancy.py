@@ -8,7 +8,7 @@ from typing import NamedTuple
 from memwall import occupancy as rules
 from memwall.hardware import Device
 from memwall.occupancy import Launch, Occupancy
-from memwall.reports.case import DEFAULT_GPU, device_of
+from memwall.reports.case import DEFAULT_GPU, DeviceLike, device_of
 from memwall.units import format_bytes, scaled_binary
 
 
@@ -36,7 +36,7 @@ def occupancy(
     registers: int = 32,
     shared_bytes: int = 0,
     *,
-    gpu: str | Device = DEFAULT_GPU,
+    gpu: DeviceLike = DEFAULT_GPU,
     changes: Mapping[str, str | float] | None = None,
     defaults: tuple[str, ...] = (),
 ) -> OccupancyReport:

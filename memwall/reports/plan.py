@@ -22,7 +22,7 @@ from memwall.nodes import node_of
 from memwall.parallel.layout import Layout, faults
 from memwall.reports import notebook
 from memwall.reports.arguments import ModelLike, counted, model_of
-from memwall.reports.case import DEFAULT_GPU, Formats, device_of
+from memwall.reports.case import DEFAULT_GPU, DeviceLike, Formats, device_of
 from memwall.reports.expected import Passes, subject
 from memwall.units import format_bytes, format_seconds
 
@@ -104,6 +104,9 @@ class PlanReport(NamedTuple):
         """Flat rows for `pandas.DataFrame` and `polars.DataFrame`."""
         return notebook.to_rows(self)
 
+    def __repr__(self) -> str:
+        return notebook.text(self)
+
     def _repr_html_(self) -> str:
         return notebook.repr_html(self)
 
@@ -123,7 +126,7 @@ class PlanReport(NamedTuple):
 def plan(
     model: ModelLike,
     *,
-    gpu: str | Device = DEFAULT_GPU,
+    gpu: DeviceLike = DEFAULT_GPU,
     gpus: int = 8,
     context: int,
     prompt: int | None = None,

@@ -22,7 +22,7 @@ from memwall.program import Work
 from memwall.reports import notebook
 from memwall.reports.arguments import ModelLike, counted, model_of
 from memwall.reports.capacity import DEFAULT_CONTEXT, CapacityReport, solve
-from memwall.reports.case import DEFAULT_GPU, device_of
+from memwall.reports.case import DEFAULT_GPU, DeviceLike, device_of
 
 FORMATS = ("fp32", "bf16", "fp8", "int8", "int4-g128", "nvfp4", "mxfp4")
 OWN = "own"
@@ -70,6 +70,9 @@ class QuantReport(NamedTuple):
         """Flat rows for `pandas.DataFrame` and `polars.DataFrame`."""
         return notebook.to_rows(self)
 
+    def __repr__(self) -> str:
+        return notebook.text(self)
+
     def _repr_html_(self) -> str:
         return notebook.repr_html(self)
 
@@ -87,7 +90,7 @@ class QuantReport(NamedTuple):
 def quant(
     model: ModelLike,
     *,
-    gpu: str | Device = DEFAULT_GPU,
+    gpu: DeviceLike = DEFAULT_GPU,
     context: int | None = None,
     batch: int = 1,
     tp: int = 1,

@@ -13,7 +13,7 @@ from memwall.hardware import Device
 from memwall.ops import registry
 from memwall.program import Program, Work
 from memwall.reports import notebook
-from memwall.reports.case import DEFAULT_DTYPE, DEFAULT_GPU, Case, Formats, device_of
+from memwall.reports.case import DEFAULT_DTYPE, DEFAULT_GPU, Case, DeviceLike, Formats, device_of
 from memwall.reports.estimates import estimate_case
 from memwall.units import LARGEST_AMOUNT
 
@@ -47,6 +47,9 @@ class RooflineReport(NamedTuple):
     def to_rows(self) -> list[dict[str, Any]]:
         """Flat rows for `pandas.DataFrame` and `polars.DataFrame`."""
         return notebook.to_rows(self)
+
+    def __repr__(self) -> str:
+        return notebook.text(self)
 
     def _repr_html_(self) -> str:
         return notebook.repr_html(self)
@@ -112,7 +115,7 @@ class RooflineReport(NamedTuple):
 def roofline(
     op: str | None = None,
     *,
-    gpu: str | Device = DEFAULT_GPU,
+    gpu: DeviceLike = DEFAULT_GPU,
     dtype: str = DEFAULT_DTYPE,
     weight_dtype: str | None = None,
     kv_dtype: str | None = None,

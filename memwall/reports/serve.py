@@ -30,7 +30,7 @@ from memwall.parallel.fit import instead, most_sequences, nearest
 from memwall.parallel.layout import Layout
 from memwall.reports import notebook
 from memwall.reports.arguments import ModelLike, counted, model_of
-from memwall.reports.case import DEFAULT_GPU, Formats, device_of
+from memwall.reports.case import DEFAULT_GPU, DeviceLike, Formats, device_of
 from memwall.reports.expected import Passes, subject
 from memwall.reports.serve_engines import CHUNK, DEFAULT_ENGINE, Serving, engine_of
 from memwall.reports.serve_loop import Demand, Loop, Outcome
@@ -98,6 +98,9 @@ class ServeReport(NamedTuple):
     def to_rows(self) -> list[dict[str, Any]]:
         """Flat rows for `pandas.DataFrame` and `polars.DataFrame`."""
         return notebook.to_rows(self)
+
+    def __repr__(self) -> str:
+        return notebook.text(self)
 
     def _repr_html_(self) -> str:
         return notebook.repr_html(self)
@@ -168,7 +171,7 @@ def serve(
     poll: int = 1,
     hold: int = 0,
     stream: int = 1,
-    gpu: str | Device = DEFAULT_GPU,
+    gpu: DeviceLike = DEFAULT_GPU,
     dtype: str | None = None,
     weight_dtype: str | None = None,
     kv_dtype: str | None = None,

@@ -15,7 +15,7 @@ from memwall.models.step.sides import source_default
 from memwall.models.step.whole import kernels
 from memwall.program import Kernel, kernel_work
 from memwall.reports.arguments import ModelLike, counted, model_of
-from memwall.reports.case import DEFAULT_GPU, device_of
+from memwall.reports.case import DEFAULT_GPU, DeviceLike, device_of
 from memwall.reports.expected import kernel_estimate
 from memwall.reports.step_layout import check_offloads, spread_of, with_links
 from memwall.reports.step_report import Line as Line
@@ -29,7 +29,7 @@ from memwall.reports.step_settled import settled
 def step(
     model: ModelLike,
     *,
-    gpu: str | Device = DEFAULT_GPU,
+    gpu: DeviceLike = DEFAULT_GPU,
     phase: str | None = None,
     batch: int = 1,
     context: int | None = None,

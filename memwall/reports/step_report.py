@@ -78,6 +78,9 @@ class StepReport(NamedTuple):
         """Flat rows for `pandas.DataFrame` and `polars.DataFrame`."""
         return notebook.to_rows(self)
 
+    def __repr__(self) -> str:
+        return notebook.text(self)
+
     def _repr_html_(self) -> str:
         return notebook.repr_html(self)
 

@@ -11,7 +11,7 @@ from memwall.hardware import Device
 from memwall.maths import ceil_div
 from memwall.modelled import Question, gemm_product
 from memwall.ops import registry
-from memwall.reports.case import DEFAULT_DTYPE, DEFAULT_GPU, Case, Formats, device_of
+from memwall.reports.case import DEFAULT_DTYPE, DEFAULT_GPU, Case, DeviceLike, Formats, device_of
 from memwall.retention import cache_of, loaded_by
 from memwall.tiles import Product, Tiling
 from memwall.traffic import Traffic, tiled_gemm
@@ -106,7 +106,7 @@ def tile(
     op: str = "gemm",
     tile: tuple[int, int, int] | None = None,
     *,
-    gpu: str | Device = DEFAULT_GPU,
+    gpu: DeviceLike = DEFAULT_GPU,
     dtype: str = DEFAULT_DTYPE,
     weight_dtype: str | None = None,
     changes: Mapping[str, str | float] | None = None,

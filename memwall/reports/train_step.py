@@ -33,7 +33,7 @@ from memwall.parallel.shard import shard
 from memwall.parallel.training import training_exchanges
 from memwall.reports import notebook
 from memwall.reports.arguments import ModelLike, counted
-from memwall.reports.case import Formats
+from memwall.reports.case import DeviceLike, Formats
 from memwall.reports.step_layout import busiest_link
 from memwall.reports.step_setting import setting_of
 from memwall.reports.train_estimate import BACKWARD_ATTENTION, TrainEstimate, train_estimate
@@ -68,6 +68,9 @@ class TrainStepReport(NamedTuple):
     def to_rows(self) -> list[dict[str, Any]]:
         """Flat rows for `pandas.DataFrame` and `polars.DataFrame`."""
         return notebook.to_rows(self)
+
+    def __repr__(self) -> str:
+        return notebook.text(self)
 
     def _repr_html_(self) -> str:
         return notebook.repr_html(self)
@@ -130,7 +133,7 @@ class TrainStepReport(NamedTuple):
 def train_step(
     model: ModelLike,
     *,
-    gpu: str | Device,
+    gpu: DeviceLike,
     microbatches: int | None = None,
     dp: int | None = None,
     gpus: int | None = None,

@@ -17,7 +17,7 @@ from memwall.models.parameters import count
 from memwall.parallel.layout import Layout, faults
 from memwall.reports import notebook
 from memwall.reports.arguments import ModelLike, counted, model_of
-from memwall.reports.case import device_of
+from memwall.reports.case import DeviceLike, device_of
 
 DEFAULT_SEQ = 4096
 ZERO_STAGES = (0, 1, 2, 3)
@@ -42,6 +42,9 @@ class TrainingReport(NamedTuple):
     def to_rows(self) -> list[dict[str, Any]]:
         """Flat rows for `pandas.DataFrame` and `polars.DataFrame`."""
         return notebook.to_rows(self)
+
+    def __repr__(self) -> str:
+        return notebook.text(self)
 
     def _repr_html_(self) -> str:
         return notebook.repr_html(self)
@@ -109,7 +112,7 @@ def training_memory(
     sequence_parallel: bool = False,
     dropout: bool = False,
     grad_dtype: str = "bf16",
-    gpu: str | Device | None = None,
+    gpu: DeviceLike | None = None,
     memory_fraction: float = 1.0,
     changes: Mapping[str, str | float] | None = None,
     defaults: tuple[str, ...] = (),
