@@ -213,6 +213,8 @@ def test_a_slow_link_limits_a_prefill() -> None:
         ("--model llama3-70b --tp 8 --ep 8", "no experts"),
         ("--model llama3-8b --pp 33", "--pp 32"),
         ("--model deepseek-v3 --tp 8 --ep 8 --imbalance 0", "--imbalance"),
+        ("--model llama3-8b --imbalance 2", "experts that are spread over GPUs, and here none are"),
+        ("--model deepseek-v3 --tp 8 --imbalance 1.2", "spread the experts with --ep"),
         ("--model llama3-8b --tp 0", "--tp"),
     ],
 )

@@ -11,6 +11,7 @@ from memwall.cli import run
 from memwall.models.load import load
 from memwall.models.parameters import count
 from memwall.reports.train_step import TrainStepReport, train_step
+from memwall.units import format_bytes
 
 EIGHT = count(load("llama3-8b"))
 ASKED = "train-step --model llama3-8b --gpu h100 --gpus 8 --zero 3 --seq 8192"
@@ -102,7 +103,8 @@ def test_the_command(capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        ("--model llama3-8b --gpus 8 --tp 3", "--gpus 9"),
+        ("--model llama3-8b --gpus 8 --tp 3", "--tp 2 or --tp 4"),  # no GPUs make 32 heads split in three
+        ("--model llama3-8b --gpus 6 --tp 4", "--gpus 8"),
         ("--model llama3-8b --gpus 3 --tp 3", "--tp 2"),
         ("--model llama3-8b --gpus 8 --ep 8", "no experts"),
         ("--model whisper-large-v3 --gpus 8", "model list"),
@@ -111,6 +113,17 @@ def test_the_command(capsys: pytest.CaptureFixture[str]) -> None:
 def test_bad_input_gets_advice(capsys: pytest.CaptureFixture[str], options: str, says: str) -> None:
     assert run(f"train-step --gpu h100 {options}".split()) == 2
     assert says in capsys.readouterr().err
+
+
+def test_what_does_not_fit_is_a_warning_as_of_a_step(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["train-step", "--model", "llama3-70b", "--gpu", "h100", "--gpus", "8", "--tp", "8"]) == 0
+    report = trained("llama3-70b", gpus=8, tp=8)
+    assert report.usable_bytes is not None
+    over = format_bytes(report.needs.total - report.usable_bytes)
+    assert "warning: llama3-70b does not fit: each h100 needs" in (said := capsys.readouterr().err)
+    assert f"{over} more than its" in said
+    assert run(["train-step", "--model", "llama3-8b", "--gpu", "h100", "--gpus", "8", "--zero", "3"]) == 0
+    assert capsys.readouterr().err == ""
 
 
 RUNS = [

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from memwall.cli.options import Format, split_names
 from memwall.errors import UsageError
+from memwall.units import parse_count
 
 
 def counts_of(text: str, flag: str, least: int, most: int, example: str) -> list[int]:
@@ -14,6 +15,8 @@ def counts_of(text: str, flag: str, least: int, most: int, example: str) -> list
     """
     from memwall.sweeps.ranges import parse_axis
 
+    if example.isdecimal() and text.isdecimal():
+        parse_count(text, flag, example=int(example))
     axis = parse_axis(text, flag, flag)
     if not least <= len(axis) <= most:
         raise UsageError(

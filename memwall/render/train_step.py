@@ -78,6 +78,17 @@ def page(report: TrainStepReport) -> Page:
     ]
 
 
+def warning(report: TrainStepReport) -> str | None:
+    """That it does not fit, and by how much; None if it does, or nobody knows."""
+    if report.fits is not False:
+        return None
+    needed_bytes, usable_bytes = report.needs.total, report.usable_bytes or 0
+    return (
+        f"{report.model.name} does not fit: each {report.device.name} needs {format_bytes(needed_bytes)}, "
+        f"{format_bytes(needed_bytes - usable_bytes)} more than its {format_bytes(usable_bytes)}"
+    )
+
+
 def compare_page(rows: Sequence[Row]) -> Page:
     """Several GPUs side by side."""
     first = next(row for row in rows if isinstance(row, TrainStepReport))

@@ -83,7 +83,12 @@ def layout_of(model: Model, device: Device, asked: Mapping[str, Any]) -> Layout:
             "--imbalance is the busiest GPU's tokens / the mean: at least 1", "Try --imbalance 1.2"
         )
     check(layout, model, device)
-    if layout.imbalance > layout.ep > 1:
+    if layout.imbalance > layout.ep == 1:
+        raise UsageError(
+            "--imbalance is of experts that are spread over GPUs, and here none are",
+            "Leave it out, or spread the experts with --ep",
+        )
+    if layout.imbalance > layout.ep:
         raise UsageError(
             f"--imbalance {layout.imbalance:g}: at {layout.ep} one of {layout.ep} GPUs has all the tokens",
             f"Try --imbalance {layout.ep}",

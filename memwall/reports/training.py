@@ -156,12 +156,12 @@ def training_memory(
     if seq is None:
         defaults = (*defaults, f"sequences of {DEFAULT_SEQ} tokens")
     run = Run(seq or DEFAULT_SEQ, micro_batch, tp, sequence_parallel, attention, checkpointing, dropout)
-    setup = Setup(loaded, run, gpus, pp, zero, optimizer, GRADIENTS[grad_dtype], ep).checked()
     device = None if gpu is None else device_of(gpu, changes)
     node = None if device is None else nodes.node_of(device)
     fault = next(faults(Layout(tp=tp, pp=pp), loaded, node), None)
     if fault:
         raise fault
+    setup = Setup(loaded, run, gpus, pp, zero, optimizer, GRADIENTS[grad_dtype], ep).checked()
     total = None if device is None else total_memory(device)
     usable = None if total is None else int(total.value * memory_fraction)
     return TrainingReport(setup, needs(setup), device, usable, total, defaults)
