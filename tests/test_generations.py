@@ -131,6 +131,17 @@ def test_several_gpus_say_what_runs(capsys: pytest.CaptureFixture[str]) -> None:
     assert "a100: fa3 needs TMA and WGMMA" in capsys.readouterr().out
 
 
+def test_a_roofline_says_too_what_runs_instead(capsys: pytest.CaptureFixture[str]) -> None:
+    line = "roofline --op attention --heads 32 --head-dim 128 --seq 8192 --dtype fp16 --impl fa3 --gpu"
+    for gpu, runs in (("a100", "fa2"), ("v100", "fa1")):
+        assert run([*line.split(), gpu]) == 0
+        said = capsys.readouterr().out
+        assert "fa3 needs TMA and WGMMA, which" in said
+        assert f"lacks: {runs} runs" in said
+    assert run([*line.split(), "h100"]) == 0
+    assert "lacks" not in capsys.readouterr().out
+
+
 @pytest.mark.parametrize(
     ("command", "code"),
     [

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from memwall.errors import Refusal
+from memwall.hardware import Device
 from memwall.render.attention import facts, heading, shape_record
 from memwall.render.bounds import compared_notes, notes_section
 from memwall.render.data import Record
 from memwall.render.page import Page, Section, Table
-from memwall.reports.generations import OUTER, Generation, GenerationsReport
+from memwall.reports.generations import OUTER, Generation, GenerationsReport, runs_as
 from memwall.units import format_bytes, format_flops, scaled, scaled_binary, significant
 
 Row = GenerationsReport | Refusal
@@ -154,14 +155,17 @@ def _notes(report: GenerationsReport) -> list[str]:
     return [*notes, *_own_notes(report)]
 
 
+def needs_more(impl: str, device: Device) -> list[str]:
+    """What a generation needs that the device lacks, and which runs instead; nothing if it runs."""
+    instead, lacks = runs_as(impl, device)
+    missing = " and ".join(name.upper() if name != "cp_async" else "cp.async" for name in lacks)
+    return [f"{impl} needs {missing}, which {device.title} lacks: {instead} runs"] if lacks else []
+
+
 def _own_notes(report: GenerationsReport) -> list[str]:
     notes = []
     for each in report.generations:
-        if each.lacks:
-            missing = " and ".join(name.upper() if name != "cp_async" else "cp.async" for name in each.lacks)
-            notes.append(
-                f"{each.impl} needs {missing}, which {report.device.title} lacks: {each.runs_as} runs"
-            )
+        notes += needs_more(each.impl, report.device)
         limit = report.smem_limit_bytes
         if limit and each.smem_bytes > limit:
             needs, has = scaled_binary(each.smem_bytes), scaled_binary(limit)

@@ -195,4 +195,10 @@ def _notes(report: RooflineReport) -> list[str]:
 
 def _own_notes(report: RooflineReport) -> list[str]:
     """What holds on this device alone."""
-    return remarks(report.device, [report.bound], report.footprint_bytes)
+    impl = report.case.impl if report.case else None
+    own = remarks(report.device, [report.bound], report.footprint_bytes)
+    if impl not in FLASH_GENERATIONS:
+        return own
+    from memwall.render.generations import needs_more  # which few need, and it loads much
+
+    return [*needs_more(impl, report.device), *own]
