@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from memwall.errors import Refusal
 from memwall.memory.backward import CHECKPOINTING
@@ -74,7 +75,7 @@ def compare_page(rows: Sequence[Row]) -> Page:
     return [
         Section(_title(first), Table(_rows(first)[:-1])),
         Section("", table),
-        Section("By ZeRO stage and checkpointing", _choices_table(first._replace(usable_bytes=None))),
+        Section("By ZeRO stage and checkpointing", _choices_table(replace(first, usable_bytes=None))),
         *notes_section(notes),
     ]
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
 
 from memwall.bound import Bound, bound, kernel_bounds
 from memwall.errors import UsageError
@@ -18,9 +19,9 @@ from memwall.models.passes import AttentionLayers, Tokens, attention_layers, att
 from memwall.ops import registry
 from memwall.ops.attention import settled_mask
 from memwall.program import Program, Work
-from memwall.reports import notebook
 from memwall.reports.arguments import ModelLike, model_of
 from memwall.reports.case import DEFAULT_DTYPE, DEFAULT_GPU, Case, DeviceLike, Formats, device_of
+from memwall.reports.notebook import Report
 
 if TYPE_CHECKING:
     from memwall.reports.steps import Step
@@ -78,7 +79,8 @@ class LayerKind(NamedTuple):
     """By implementation."""
 
 
-class AttentionReport(NamedTuple):
+@dataclass(frozen=True, slots=True, repr=False)
+class AttentionReport(Report):
     """What attention must cost on one device, unfused and fused."""
 
     device: Device
@@ -92,20 +94,6 @@ class AttentionReport(NamedTuple):
     standard: Cost
     flash: Cost
     defaults: tuple[str, ...]
-
-    def to_dict(self) -> dict[str, Any]:
-        """The report under the keys of its JSON."""
-        return notebook.to_dict(self)
-
-    def to_rows(self) -> list[dict[str, Any]]:
-        """Flat rows for `pandas.DataFrame` and `polars.DataFrame`."""
-        return notebook.to_rows(self)
-
-    def __repr__(self) -> str:
-        return notebook.text(self)
-
-    def _repr_html_(self) -> str:
-        return notebook.repr_html(self)
 
     @property
     def wholes(self) -> tuple[Bound, Bound]:

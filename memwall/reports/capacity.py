@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from memwall.constant import Constant
 from memwall.dtypes import find
@@ -18,9 +19,9 @@ from memwall.models.step.sides import source_default
 from memwall.models.step.sides import source_tokens as read_by_encoder
 from memwall.models.storage import PLAIN
 from memwall.parallel.layout import check_tp, shared_sizes
-from memwall.reports import notebook
 from memwall.reports.arguments import ModelLike, counted, model_of
 from memwall.reports.case import DEFAULT_GPU, DeviceLike, device_of
+from memwall.reports.notebook import Report
 from memwall.units import parse_size
 
 if TYPE_CHECKING:
@@ -30,7 +31,8 @@ DEFAULT_CONTEXT = 4096
 """Where neither the user nor the model's file says."""
 
 
-class CapacityReport(NamedTuple):
+@dataclass(frozen=True, slots=True, repr=False)
+class CapacityReport(Report):
     """What fits on one device, or on each of several that share the model. All bytes are of one GPU."""
 
     device: Device
@@ -40,20 +42,6 @@ class CapacityReport(NamedTuple):
     budget: Budget
     pool: Pool
     defaults: tuple[str, ...]
-
-    def to_dict(self) -> dict[str, Any]:
-        """The report under the keys of its JSON."""
-        return notebook.to_dict(self)
-
-    def to_rows(self) -> list[dict[str, Any]]:
-        """Flat rows for `pandas.DataFrame` and `polars.DataFrame`."""
-        return notebook.to_rows(self)
-
-    def __repr__(self) -> str:
-        return notebook.text(self)
-
-    def _repr_html_(self) -> str:
-        return notebook.repr_html(self)
 
     @property
     def model(self) -> Model:
@@ -258,7 +246,7 @@ def _at_its_own_length(report: CapacityReport) -> CapacityReport:
         which += ", the longest that fits"
     elif not report.fits:
         which += ", though no length fits"
-    return report._replace(question=question, defaults=(*report.defaults, which))
+    return replace(report, question=question, defaults=(*report.defaults, which))
 
 
 def _given(total_bytes: int) -> Constant:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import NamedTuple
 
 from memwall import nodes as catalogue
 from memwall.collectives import (
@@ -20,9 +21,9 @@ from memwall.hardware import Device
 from memwall.links import Link
 from memwall.nodes import Group, Node
 from memwall.parallel.exchanges import OWN_KERNELS
-from memwall.reports import notebook
 from memwall.reports.arguments import counted
 from memwall.reports.case import DEFAULT_GPU, DeviceLike, device_of
+from memwall.reports.notebook import Report
 
 
 class Stage(NamedTuple):
@@ -49,27 +50,14 @@ class Stage(NamedTuple):
         return "unknown" if known is None else known.algorithm
 
 
-class CollectiveReport(NamedTuple):
+@dataclass(frozen=True, slots=True, repr=False)
+class CollectiveReport(Report):
     """One collective on one group."""
 
     what: Collective
     group: Group
     node: Node | None
     defaults: tuple[str, ...]
-
-    def to_dict(self) -> dict[str, Any]:
-        """The report under the keys of its JSON."""
-        return notebook.to_dict(self)
-
-    def to_rows(self) -> list[dict[str, Any]]:
-        """Flat rows for `pandas.DataFrame` and `polars.DataFrame`."""
-        return notebook.to_rows(self)
-
-    def __repr__(self) -> str:
-        return notebook.text(self)
-
-    def _repr_html_(self) -> str:
-        return notebook.repr_html(self)
 
     @property
     def device(self) -> Device:

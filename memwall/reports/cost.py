@@ -11,6 +11,7 @@ A prompt is read by itself, by all the layout's GPUs; tokens out by the whole ba
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from memwall.constant import Constant
@@ -19,11 +20,11 @@ from memwall.hardware import Device
 from memwall.models.model import Model
 from memwall.parallel.fit import instead
 from memwall.parallel.layout import Layout
-from memwall.reports import notebook
 from memwall.reports.arguments import ModelLike, counted, model_of
 from memwall.reports.case import DEFAULT_GPU, DeviceLike
 from memwall.reports.energy import Split, split
 from memwall.reports.fitting import held_sequences, roomier
+from memwall.reports.notebook import Report
 from memwall.reports.step import StepReport, step
 
 HOUR_S = 3600
@@ -45,7 +46,8 @@ class Prices(NamedTuple):
     """Tokens that a request is answered with."""
 
 
-class CostReport(NamedTuple):
+@dataclass(frozen=True, slots=True, repr=False)
+class CostReport(Report):
     """Tokens of a model on a layout, priced."""
 
     decode: StepReport
@@ -54,20 +56,6 @@ class CostReport(NamedTuple):
     power: Constant
     """Watts a GPU."""
     defaults: tuple[str, ...]
-
-    def to_dict(self) -> dict[str, Any]:
-        """The report under the keys of its JSON."""
-        return notebook.to_dict(self)
-
-    def to_rows(self) -> list[dict[str, Any]]:
-        """Flat rows for `pandas.DataFrame` and `polars.DataFrame`."""
-        return notebook.to_rows(self)
-
-    def __repr__(self) -> str:
-        return notebook.text(self)
-
-    def _repr_html_(self) -> str:
-        return notebook.repr_html(self)
 
     @property
     def device(self) -> Device:

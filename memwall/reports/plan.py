@@ -10,8 +10,9 @@ Each layout takes the largest batch, of 1, 2, 4 ..., that fits and keeps the tar
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from memwall.errors import MemwallError, UsageError
 from memwall.hardware import Device
@@ -20,10 +21,10 @@ from memwall.models.model import Model
 from memwall.models.passes import Tokens
 from memwall.nodes import node_of
 from memwall.parallel.layout import Layout, faults
-from memwall.reports import notebook
 from memwall.reports.arguments import ModelLike, counted, model_of
 from memwall.reports.case import DEFAULT_GPU, DeviceLike, Formats, device_of
 from memwall.reports.expected import Passes, subject
+from memwall.reports.notebook import Report
 from memwall.units import format_bytes, format_seconds
 
 LARGEST_BATCH = 4096
@@ -75,7 +76,8 @@ class Candidate(NamedTuple):
         return self.tokens_per_s / self.layout.gpus
 
 
-class PlanReport(NamedTuple):
+@dataclass(frozen=True, slots=True, repr=False)
+class PlanReport(Report):
     """Every layout of so many GPUs."""
 
     model: Model
@@ -95,20 +97,6 @@ class PlanReport(NamedTuple):
     """GPUs, doubled, of which some layout holds it where none of so many does; None: no need, or none."""
     price_per_gpu_hour: float | None = None
     """As the user named it; None: no cost is asked for."""
-
-    def to_dict(self) -> dict[str, Any]:
-        """The report under the keys of its JSON."""
-        return notebook.to_dict(self)
-
-    def to_rows(self) -> list[dict[str, Any]]:
-        """Flat rows for `pandas.DataFrame` and `polars.DataFrame`."""
-        return notebook.to_rows(self)
-
-    def __repr__(self) -> str:
-        return notebook.text(self)
-
-    def _repr_html_(self) -> str:
-        return notebook.repr_html(self)
 
     def price_per_token(self, candidate: Candidate) -> float | None:
         """Of a generated token: GPUs x $/GPU-hour / 3600 / tokens a second; None without a price."""

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import suppress
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import NamedTuple
 
 from memwall.bound import Bound, bound
 from memwall.dtypes import find
@@ -19,10 +20,10 @@ from memwall.models.step.sides import source_tokens as read_by_encoder
 from memwall.models.storage import PLAIN, storage_of, weight_bytes
 from memwall.parallel.layout import check_tp
 from memwall.program import Work
-from memwall.reports import notebook
 from memwall.reports.arguments import ModelLike, counted, model_of
 from memwall.reports.capacity import DEFAULT_CONTEXT, CapacityReport, solve
 from memwall.reports.case import DEFAULT_GPU, DeviceLike, device_of
+from memwall.reports.notebook import Report
 
 FORMATS = ("fp32", "bf16", "fp8", "int8", "int4-g128", "nvfp4", "mxfp4")
 OWN = "own"
@@ -53,7 +54,8 @@ class Row(NamedTuple):
         return self.engine is not None and self.engine in (self.storage.linear.engine, self.storage.compute)
 
 
-class QuantReport(NamedTuple):
+@dataclass(frozen=True, slots=True, repr=False)
+class QuantReport(Report):
     """A model's formats on one device."""
 
     device: Device
@@ -61,20 +63,6 @@ class QuantReport(NamedTuple):
     question: Question
     rows: Mapping[str, Row]
     defaults: tuple[str, ...]
-
-    def to_dict(self) -> dict[str, Any]:
-        """The report under the keys of its JSON."""
-        return notebook.to_dict(self)
-
-    def to_rows(self) -> list[dict[str, Any]]:
-        """Flat rows for `pandas.DataFrame` and `polars.DataFrame`."""
-        return notebook.to_rows(self)
-
-    def __repr__(self) -> str:
-        return notebook.text(self)
-
-    def _repr_html_(self) -> str:
-        return notebook.repr_html(self)
 
     @property
     def parameters(self) -> int:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from memwall.bound import Bound, bound, kernel_bounds
 from memwall.dtypes import find as find_dtype
@@ -12,16 +13,17 @@ from memwall.estimate.estimate import Estimate
 from memwall.hardware import Device
 from memwall.ops import registry
 from memwall.program import Program, Work
-from memwall.reports import notebook
 from memwall.reports.case import DEFAULT_DTYPE, DEFAULT_GPU, Case, DeviceLike, Formats, device_of
 from memwall.reports.estimates import estimate_case
+from memwall.reports.notebook import Report
 from memwall.units import LARGEST_AMOUNT
 
 if TYPE_CHECKING:
     from memwall.reports.steps import Step
 
 
-class RooflineReport(NamedTuple):
+@dataclass(frozen=True, slots=True, repr=False)
+class RooflineReport(Report):
     """What one kernel must cost on one device."""
 
     device: Device
@@ -39,20 +41,6 @@ class RooflineReport(NamedTuple):
     or when only the bound is wanted."""
     bound_only: bool = False
     """Whether only the bound is wanted."""
-
-    def to_dict(self) -> dict[str, Any]:
-        """The report under the keys of its JSON."""
-        return notebook.to_dict(self)
-
-    def to_rows(self) -> list[dict[str, Any]]:
-        """Flat rows for `pandas.DataFrame` and `polars.DataFrame`."""
-        return notebook.to_rows(self)
-
-    def __repr__(self) -> str:
-        return notebook.text(self)
-
-    def _repr_html_(self) -> str:
-        return notebook.repr_html(self)
 
     @property
     def kernels_bound_time_s(self) -> float:
@@ -159,7 +147,7 @@ def roofline(
     formats = Formats.named(dtype, weight_dtype, kv_dtype, out_dtype)
     if op is None:
         _check_alone(shape, formats, causal, impl)
-        return _of_counts(device, formats, flops, bytes, defaults)._replace(bound_only=bound_only)
+        return replace(_of_counts(device, formats, flops, bytes, defaults), bound_only=bound_only)
     if flops is not None or bytes is not None:
         raise UsageError(
             "--flops and --bytes describe a kernel by themselves: leave out --op", "Or leave out both"

@@ -18,6 +18,7 @@ TTFT) / (osl - 1), a mean of requests at a maximum concurrency.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from statistics import fmean, median
 from typing import Any, NamedTuple
 
@@ -28,10 +29,10 @@ from memwall.models.model import Model
 from memwall.nodes import node_of
 from memwall.parallel.fit import instead, most_sequences, nearest
 from memwall.parallel.layout import Layout
-from memwall.reports import notebook
 from memwall.reports.arguments import ModelLike, counted, model_of
 from memwall.reports.case import DEFAULT_GPU, DeviceLike, Formats, device_of
 from memwall.reports.expected import Passes, subject
+from memwall.reports.notebook import Report
 from memwall.reports.serve_engines import CHUNK, DEFAULT_ENGINE, Serving, engine_of
 from memwall.reports.serve_loop import Demand, Loop, Outcome
 from memwall.reports.serve_times import PassTimes
@@ -66,7 +67,8 @@ class Seen(NamedTuple):
     """Mean tokens of an answer."""
 
 
-class ServeReport(NamedTuple):
+@dataclass(frozen=True, slots=True, repr=False)
+class ServeReport(Report):
     """A model served to so many users."""
 
     model: Model
@@ -90,20 +92,6 @@ class ServeReport(NamedTuple):
     most_users: int
     """Of whom this layout holds the caches; `users` if it holds them all."""
     defaults: tuple[str, ...]
-
-    def to_dict(self) -> dict[str, Any]:
-        """The report under the keys of its JSON."""
-        return notebook.to_dict(self)
-
-    def to_rows(self) -> list[dict[str, Any]]:
-        """Flat rows for `pandas.DataFrame` and `polars.DataFrame`."""
-        return notebook.to_rows(self)
-
-    def __repr__(self) -> str:
-        return notebook.text(self)
-
-    def _repr_html_(self) -> str:
-        return notebook.repr_html(self)
 
     @property
     def users_each(self) -> int:

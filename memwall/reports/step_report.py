@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from memwall.bound import Bound
@@ -17,8 +18,8 @@ from memwall.models.passes import Tokens
 from memwall.models.step.launch import Launch, Setting
 from memwall.parallel.memory import cache_on_a_gpu, weights_on_a_gpu
 from memwall.program import Work
-from memwall.reports import notebook
 from memwall.reports.case import Formats
+from memwall.reports.notebook import Report
 from memwall.reports.step_layout import Spread, engine_s
 
 if TYPE_CHECKING:
@@ -45,7 +46,8 @@ class Line(NamedTuple):
         return self.bound.work.times(self.launch.repeats)
 
 
-class StepReport(NamedTuple):
+@dataclass(frozen=True, slots=True, repr=False)
+class StepReport(Report):
     """A pass on one device, or on several of one kind, at the bound; work and bytes are one GPU's."""
 
     device: Device
@@ -69,20 +71,6 @@ class StepReport(NamedTuple):
     """How it is laid out on several GPUs, and what they exchange."""
     engine: Engine | None = None
     """Whose step of decoding is estimated; None: a pass compiled into a CUDA graph."""
-
-    def to_dict(self) -> dict[str, Any]:
-        """The report under the keys of its JSON."""
-        return notebook.to_dict(self)
-
-    def to_rows(self) -> list[dict[str, Any]]:
-        """Flat rows for `pandas.DataFrame` and `polars.DataFrame`."""
-        return notebook.to_rows(self)
-
-    def __repr__(self) -> str:
-        return notebook.text(self)
-
-    def _repr_html_(self) -> str:
-        return notebook.repr_html(self)
 
     @property
     def bounds(self) -> list[Bound]:

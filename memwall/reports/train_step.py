@@ -15,7 +15,7 @@ Source: Narayanan et al. 2021, arXiv:2104.04473 (FLOPs, bubble); Dao 2023, arXiv
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from dataclasses import dataclass
 
 from memwall import nodes
 from memwall.bound import Term
@@ -31,16 +31,17 @@ from memwall.parallel.exchanges import Exchange
 from memwall.parallel.layout import Layout, check
 from memwall.parallel.shard import shard
 from memwall.parallel.training import training_exchanges
-from memwall.reports import notebook
 from memwall.reports.arguments import ModelLike, counted
 from memwall.reports.case import DeviceLike, Formats
+from memwall.reports.notebook import Report
 from memwall.reports.step_layout import busiest_link
 from memwall.reports.step_setting import setting_of
 from memwall.reports.train_estimate import BACKWARD_ATTENTION, TrainEstimate, train_estimate
 from memwall.reports.training import training_memory
 
 
-class TrainStepReport(NamedTuple):
+@dataclass(frozen=True, slots=True, repr=False)
+class TrainStepReport(Report):
     """One step; work and bytes are one GPU's, of the stage with most layers."""
 
     setup: Setup
@@ -60,20 +61,6 @@ class TrainStepReport(NamedTuple):
     defaults: tuple[str, ...]
     estimate: TrainEstimate | None = None
     """Of good kernels, one after the other; None where a link is unknown."""
-
-    def to_dict(self) -> dict[str, Any]:
-        """The report under the keys of its JSON."""
-        return notebook.to_dict(self)
-
-    def to_rows(self) -> list[dict[str, Any]]:
-        """Flat rows for `pandas.DataFrame` and `polars.DataFrame`."""
-        return notebook.to_rows(self)
-
-    def __repr__(self) -> str:
-        return notebook.text(self)
-
-    def _repr_html_(self) -> str:
-        return notebook.repr_html(self)
 
     @property
     def model(self) -> Model:

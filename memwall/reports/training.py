@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from dataclasses import dataclass
 
 from memwall import nodes
 from memwall.constant import Constant
@@ -15,16 +15,17 @@ from memwall.memory.training import OPTIMIZERS, Needs, Setup, needs
 from memwall.models.model import Model
 from memwall.models.parameters import count
 from memwall.parallel.layout import Layout, faults
-from memwall.reports import notebook
 from memwall.reports.arguments import ModelLike, counted, model_of
 from memwall.reports.case import DeviceLike, device_of
+from memwall.reports.notebook import Report
 
 DEFAULT_SEQ = 4096
 ZERO_STAGES = (0, 1, 2, 3)
 GRADIENTS = {"bf16": 2, "fp32": 4}
 
 
-class TrainingReport(NamedTuple):
+@dataclass(frozen=True, slots=True, repr=False)
+class TrainingReport(Report):
     """A training run's memory; all bytes are of the fullest GPU."""
 
     setup: Setup
@@ -34,20 +35,6 @@ class TrainingReport(NamedTuple):
     usable_bytes: int | None
     total: Constant | None
     defaults: tuple[str, ...]
-
-    def to_dict(self) -> dict[str, Any]:
-        """The report under the keys of its JSON."""
-        return notebook.to_dict(self)
-
-    def to_rows(self) -> list[dict[str, Any]]:
-        """Flat rows for `pandas.DataFrame` and `polars.DataFrame`."""
-        return notebook.to_rows(self)
-
-    def __repr__(self) -> str:
-        return notebook.text(self)
-
-    def _repr_html_(self) -> str:
-        return notebook.repr_html(self)
 
     @property
     def device(self) -> Device:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -11,8 +12,8 @@ from memwall import hardware
 from memwall.dtypes import find as find_dtype
 from memwall.errors import UsageError
 from memwall.ops import registry
-from memwall.reports import notebook
 from memwall.reports.case import DEFAULT_DTYPE, DEFAULT_GPU
+from memwall.reports.notebook import Report
 from memwall.sweeps.best import Best
 from memwall.sweeps.kinds import KINDS
 from memwall.sweeps.left_out import LeftOut
@@ -29,7 +30,8 @@ LAYOUT = ("tp", "pp", "ep", "dp")
 SETTINGS = ("causal", "eager", "merged", "sequence_parallel", "changes", "estimate", "calibration")
 
 
-class Table(NamedTuple):
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
+class Table(Report):
     """The rows of a sweep."""
 
     rows: Rows
@@ -46,13 +48,6 @@ class Table(NamedTuple):
     def to_rows(self) -> list[dict[str, Any]]:
         """Each row under its columns' names."""
         return self.rows.records()
-
-    def to_dict(self) -> dict[str, Any]:
-        """The rows, and how many points have none."""
-        return notebook.to_dict(self)
-
-    def _repr_html_(self) -> str:
-        return notebook.repr_html(self)
 
     def best(self, column: str, count: int = 1) -> list[dict[str, Any]]:
         """The best rows: largest rates, smallest times and bytes.
