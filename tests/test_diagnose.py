@@ -221,3 +221,21 @@ def test_an_operator_s_flops_place_a_kernel_without_counts() -> None:
     assert product.profile.flops is None
     assert product.achieved_flops_per_s == pytest.approx(2 * 4096**3 / 173.66e-6, rel=0.01)
     assert product.intensity is not None
+
+
+@pytest.mark.parametrize("path", sorted(PROFILES.glob("*.csv")), ids=lambda path: path.stem)
+def test_a_file_that_is_cut_off_is_bad_input(
+    path: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    whole, cut = path.read_bytes(), tmp_path / "cut.csv"
+    codes = []
+    for eighth in range(1, 8):
+        cut.write_bytes(whole[: len(whole) * eighth // 8])
+        codes.append(run(["diagnose", str(cut)]))
+        capsys.readouterr()
+    assert set(codes) <= {0, 3}  # 0: cut between two rows
+    assert 3 in codes
+    lines = [line for line in path.read_text().splitlines() if not line.startswith("==")]
+    cut.write_text("\n".join([*lines[:-1], lines[-1][: len(lines[-1]) // 3]]))
+    assert run(["diagnose", str(cut)]) == 3
+    assert "Export it again, whole" in capsys.readouterr().err

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import zip_longest
 from typing import NamedTuple
 
 from memwall.diagnose.cells import Unreadable, number, read_cell
@@ -99,8 +100,8 @@ def parse(text: str, where: str) -> Export:
             "Give ncu --csv --page raw or details, or a table that rocprof-compute analyze saved as CSV",
         )
     body = [line for line in lines[start:] if line.strip() and not line.startswith("==")]
-    rows = list(csv.DictReader(body))
     try:
+        rows = _rows(body, kind)
         export = {"ncu raw": _raw, "ncu details": _details, "rocprof-compute": _table}[kind](rows)
     except ValueError as error:
         raise FileError(f"{shown(where, 120)}:{start + 1}: {error}", "Export it again, whole") from None
@@ -109,6 +110,23 @@ def parse(text: str, where: str) -> Export:
             f"{shown(where, 120)}:{start + 1}: the table has no kernel", "Profile at least one kernel"
         )
     return export
+
+
+def _rows(lines: Sequence[str], kind: str) -> list[dict[str, str]]:
+    """The rows under their header; ncu's details leave the cells of rules out where there is none.
+
+    Raises:
+        ValueError: one has more or fewer cells than that, as in a file that is cut off.
+    """
+    try:
+        header, *rows = csv.reader(lines, strict=True)
+    except csv.Error as error:
+        raise ValueError(f"the table is cut off or damaged: {error}") from None
+    least = header.index("Metric Value") + 1 if kind == "ncu details" else len(header)
+    for place, row in enumerate(rows, 1):
+        if not least <= len(row) <= len(header):
+            raise ValueError(f"row {place} of the table has {len(row)} cells, its header {len(header)}")
+    return [dict(zip_longest(header, row, fillvalue="")) for row in rows]
 
 
 def _kind(line: str) -> str:
