@@ -109,7 +109,7 @@ def test_what_is_not_arithmetic_is_refused_before_it_is_evaluated(text: str) -> 
         ('roofline("gemm").flops', "needs"),
         ('roofline("gemm", mm=4).flops', "no --mm"),
         ('capacity("llama3-70b", tp=0).weight_bytes', "at least 1"),
-        ('capacity("llama3-70b", tp="8").weight_bytes', "cannot be made"),
+        ('capacity("llama3-70b", tp="8").weight_bytes', "tp must be a whole number"),
         ('step("llama3-70b", context=5, batch=0).flops', "at least 1"),
         ('quant("llama3-70b", tp=1.5).formats.fp8.weight_bytes', "at least 1"),
         ("model(5).layers", "begins with a name"),

@@ -191,7 +191,7 @@ def test_every_optimizer_has_its_source() -> None:
     ("options", "said"),
     [
         ({"gpus": 6, "tp": 4}, "not whole groups"),
-        ({"gpus": 128, "pp": 128}, "80 layers for 128 stages"),
+        ({"gpus": 128, "pp": 128}, "80 layers. Try --pp 80"),
         ({"optimizer": "lion"}, "no optimizer 'lion'"),
         ({"zero": 4}, "no zero '4'"),
         ({"checkpointing": "some"}, "no checkpointing"),

@@ -74,8 +74,7 @@ class Setup(NamedTuple):
         """Itself.
 
         Raises:
-            UsageError: GPUs that the parallelism does not divide, more stages than layers, or a split of
-                what is not there.
+            UsageError: GPUs that the parallelism does not divide, or a split of what is not there.
         """
         shared = self.run.tensor_parallel
         group = shared * self.pipeline
@@ -83,11 +82,6 @@ class Setup(NamedTuple):
             raise UsageError(
                 f"{self.gpus} GPUs are not whole groups of tp {shared} x pp {self.pipeline}",
                 f"Try --gpus {ceil_div(self.gpus, group) * group}",
-            )
-        if self.pipeline > self.model.layer_count:
-            raise UsageError(
-                f"{self.model.name} has {self.model.layer_count} layers for {self.pipeline} stages",
-                f"Try --pp {self.model.layer_count}",
             )
         beside = shared * self.data_parallel
         if self.expert_parallel > 1 and not _has_experts(self.model):

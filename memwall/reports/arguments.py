@@ -20,7 +20,7 @@ ModelLike: TypeAlias = str | os.PathLike[str] | Model
 """A model, or its name, or its file or folder."""
 COUNTS = ("int", "int | None")
 """Annotations of what is counted."""
-FROM_NONE = frozenset({"ahead", "hold", "zero"})
+FROM_NONE = frozenset({"ahead", "hold", "source_tokens", "zero"})
 """What there may be none of."""
 
 
