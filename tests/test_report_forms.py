@@ -102,7 +102,7 @@ def at(forms: Forms, batch: int, context: int) -> tuple[dict[str, Any], Pass, Re
         "kernels_bound_time_s": stretch * (sum(n * time for n, time in bounds) + linked),
         "communication_bound_time_s": linked,
         "communication_estimate_time_s": known,
-        "estimate_time_s": stretch * (busy + (linked if known is None else known)),
+        "estimate_time_s": of(whole.expected_stretch) * (busy + (linked if known is None else known)),
         "microbatches": of(whole.microbatches),
         "bubble": of(whole.bubble),
         "resident_cache_bytes": of(whole.cache_bytes),

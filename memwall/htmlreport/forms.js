@@ -93,7 +93,7 @@ function estimated(made, kernels, linked) {
   const none = { estimate_time_s: null, estimate_tokens_per_s: null, basis: null, error_p50: null, error_p90: null };
   if (!known(kernels, "estimate_time_s")) return { ...none, communication_estimate_time_s: between };
   const busy = sum(kernels, "estimate_time_s");
-  const time = made.stretch * (busy + (between === null ? linked : between));
+  const time = made.expected_stretch * (busy + (between === null ? linked : between));
   const error = (key) => known(kernels, key)
     ? kernels.reduce((total, k) => total + k.repeats * k.estimate_time_s * k[key], 0) / busy : null;
   return {

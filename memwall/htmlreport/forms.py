@@ -20,6 +20,7 @@ from memwall.models.step.launch import Launch
 from memwall.models.step.whole import kernels
 from memwall.parallel.exchanges import Exchange
 from memwall.parallel.memory import cache_on_a_gpu, weights_on_a_gpu
+from memwall.parallel.stages import head_share
 from memwall.program import Work, kernel_work
 from memwall.reports.step_layout import Spread, busiest_link, exchanged
 from memwall.reports.step_setting import work_of
@@ -74,6 +75,8 @@ class Pass(NamedTuple):
     bubble: Any
     stretch: Any
     """Time of the pass over that of one microbatch through all stages."""
+    expected_stretch: Any
+    """The same of the estimate, whose stages are not alike; None where only the bound is wanted."""
     basis: str | None
     """Of the estimate."""
     kernels: tuple[Kernel, ...]
@@ -137,6 +140,7 @@ def _pass(model: Model, device: Device, ready: Settled, words: Mapping[str, Any]
     launches = kernels(ready.part, setting)
     expected = _expected(launches, device, words)
     spread = Spread(layout, exchanged(model, device, layout, setting), tokens.batch, decoding)
+    times = [each.time_s for each in expected if each is not None]
     whole = work_of(launches)
     link = busiest_link(each.term for each in spread.exchanges)
     length = 1 if source and not decoding else tokens.seq_kv
@@ -150,10 +154,15 @@ def _pass(model: Model, device: Device, ready: Settled, words: Mapping[str, Any]
         layout.microbatches(tokens.batch),
         spread.bubble,
         spread.stretch,
+        None if len(times) < len(launches) else _stretch(model, spread, launches, times),
         weakest(filter(None, expected)),
         tuple(_kernel(*each, device) for each in zip(launches, expected, strict=True)),
         tuple(map(_link, spread.exchanges)),
     )
+
+
+def _stretch(model: Model, spread: Spread, launches: Sequence[Launch], times: Sequence[Any]) -> Any:
+    return spread.expected_stretch(model.layer_count, head_share(launches, times))
 
 
 def _expected(launches: Sequence[Launch], device: Device, words: Mapping[str, Any]) -> list[Estimate | None]:

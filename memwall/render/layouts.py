@@ -105,7 +105,8 @@ def layout_shared_notes(report: StepReport) -> list[str]:
     if layout.pp > 1:
         notes = [
             "kernels, FLOPs and traffic are those of one microbatch on its way through all stages, a GPU of "
-            f"each; memory is the fullest GPU's; stages count as alike; tokens/s of all {layout.gpus}"
+            "each; memory is the fullest GPU's; the bound takes the stages as alike, the estimate has the "
+            f"head on the last; tokens/s of all {layout.gpus}"
         ]
     else:
         notes = [f"FLOPs, traffic and memory are one GPU's; tokens/s of all {layout.gpus}"]

@@ -22,6 +22,7 @@ from memwall.models.step.whole import kernels
 from memwall.parallel.layout import Layout
 from memwall.parallel.memory import cache_on_a_gpu, weights_on_a_gpu
 from memwall.parallel.shard import shard
+from memwall.parallel.stages import head_share
 from memwall.program import Kernel
 from memwall.reports.case import Formats
 from memwall.reports.step_layout import Spread, exchanged, part_of
@@ -121,7 +122,8 @@ class Passes:
         known = spread.estimate_time_s
         between_s = spread.bound_time_s if known is None else known
         alike = layout._replace(pp=1, dp=layout.dp if layout.ep > 1 else 1)  # the same kernels
-        return PassTime(self._kernels_s(alike, setting), between_s, spread.stretch)
+        kernels_s, share = self._kernels_s(alike, setting)
+        return PassTime(kernels_s, between_s, float(spread.expected_stretch(s.model.layer_count, share)))
 
     def needed_bytes(self, layout: Layout, batch: int, length: int) -> int:
         """Weights, cache and room for activations on the GPU with most [B]."""
@@ -134,12 +136,15 @@ class Passes:
         room = activation_bytes(s.model, TOKENS_A_PASS, SAMPLED_SEQUENCES, layout.tp)
         return weights_on_a_gpu(s.model, s.storage, layout) + room
 
-    def _measure(self, layout: Layout, setting: Setting) -> float:
+    def _measure(self, layout: Layout, setting: Setting) -> tuple[float, float]:
+        """Of all kernels [s], and the part of it that is the head's."""
         s = self.subject
         part = self._shard(layout)
         chosen = setting._replace(absorbed=self._absorbed(layout, setting))
         launches = kernels(part, chosen)
-        return float(sum(each.repeats * kernel_estimate(each.kernel, s.device).time_s for each in launches))
+        times = [float(kernel_estimate(each.kernel, s.device).time_s) for each in launches]
+        whole_s = sum(each.repeats * time_s for each, time_s in zip(launches, times, strict=True))
+        return whole_s, float(head_share(launches, times))
 
     def _absorbed(self, layout: Layout, setting: Setting) -> bool:
         """The form of latent attention: one for prefills and one for decoding, found once."""

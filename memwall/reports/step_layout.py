@@ -18,6 +18,7 @@ from memwall.models.step.launch import Setting
 from memwall.parallel.exchanges import Exchange, exchanges, groups_of
 from memwall.parallel.host import HostStream, streams
 from memwall.parallel.layout import Layout, check
+from memwall.parallel.stages import filled, slowest_share
 from memwall.units import format_bytes, parse_size
 
 
@@ -69,6 +70,14 @@ class Spread(NamedTuple):
         m, p = self.layout.microbatches(self.batch), self.layout.pp
         filled: float = (m + p - 1) / p
         return 1 if self.decoding else filled
+
+    def expected_stretch(self, layers: int, head_share: Count) -> Count:
+        """The same of an estimate, whose stages are as engines cut them: see memwall.parallel.stages."""
+        p = self.layout.pp
+        if p == 1:
+            return self.stretch
+        slowest = slowest_share(layers, p, head_share)
+        return filled(self.layout.microbatches(self.batch), slowest, self.decoding)
 
 
 def layout_of(model: Model, device: Device, asked: Mapping[str, Any]) -> Layout:

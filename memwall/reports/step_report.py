@@ -17,6 +17,7 @@ from memwall.models.model import Model, Storage
 from memwall.models.passes import Tokens
 from memwall.models.step.launch import Launch, Setting
 from memwall.parallel.memory import cache_on_a_gpu, weights_on_a_gpu
+from memwall.parallel.stages import head_share
 from memwall.program import Work
 from memwall.reports.case import Formats
 from memwall.reports.notebook import Report
@@ -109,7 +110,7 @@ class StepReport(Report):
             return None
         between_s = self.spread.estimate_time_s
         known_s = self.spread.bound_time_s if between_s is None else between_s
-        time_s = self.spread.beside_host(self.spread.stretch * (kernels.time_s + known_s))
+        time_s = self.spread.beside_host(self.expected_stretch * (kernels.time_s + known_s))
         found = kernels._replace(time_s=time_s, bound_time_s=self.kernels_bound_time_s)
         if self.engine is None:
             return found
@@ -119,6 +120,17 @@ class StepReport(Report):
             error_p50=self.engine.on(self.device).error_p50,
             error_p90=self.engine.on(self.device).error_p90,
         )
+
+    @property
+    def head_share(self) -> Count:
+        """The head's part of the estimate's kernels, which the last stage of a pipeline has."""
+        times = [line.estimate.time_s if line.estimate else line.time_s for line in self.lines]
+        return head_share((line.launch for line in self.lines), times)
+
+    @property
+    def expected_stretch(self) -> Count:
+        """The estimate of the pass over that of one microbatch through all stages."""
+        return self.spread.expected_stretch(self.model.layer_count, self.head_share)
 
     @property
     def engine_time_s(self) -> Count:

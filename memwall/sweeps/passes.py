@@ -26,6 +26,7 @@ from memwall.models.model import Model
 from memwall.models.step.launch import Launch, Setting
 from memwall.models.step.whole import kernels
 from memwall.parallel.memory import cache_on_a_gpu, weights_on_a_gpu
+from memwall.parallel.stages import head_share
 from memwall.program import Kernel, kernel_work
 from memwall.reports.step_layout import (
     OFFLOADS,
@@ -182,8 +183,10 @@ def _estimate(device: Device, model: Model, settled: Pass, library: Library, own
         found = estimate_in_pass(kernel, device, library, own, settled.setting.eager)
         return (engine.estimated(found, device) if engine else found).time_s
 
-    kernels_s = sum(launch.repeats * kernel_s(launch.kernel) for launch in settled.launches)
+    times = [kernel_s(launch.kernel) for launch in settled.launches]
+    kernels_s = sum(launch.repeats * each for launch, each in zip(settled.launches, times, strict=True))
+    stretch = spread.expected_stretch(model.layer_count, head_share(settled.launches, times))
     added_s = engine_s(engine, model, device, spread, settled.setting.tokens.batch) if engine else 0
     known = spread.estimate_time_s
     between_s = spread.bound_time_s if known is None else known
-    return spread.beside_host(spread.stretch * (kernels_s + between_s)) + added_s
+    return spread.beside_host(stretch * (kernels_s + between_s)) + added_s
