@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from memwall.cli.output import Output, emit
+from memwall.cli.output import Output, elsewhere, emit, to_stdout
 from memwall.cli.progress import Progress
 from memwall.cli.sweep_options import LISTED
 from memwall.cli.sweep_spec import shard_of
 from memwall.errors import UsageError, shown
+from memwall.units import KILO, LARGEST_COUNT
 
 if TYPE_CHECKING:
     from memwall.sweeps.left_out import LeftOut
@@ -41,9 +42,8 @@ def run(spec: Spec, options: Mapping[str, Any]) -> int:
     target = Output(options["form"], options["as_json"], output, "auto")
     streamed = None if options["dask"] else _streamed(target)
     _check(options, streamed, target)
-    sweep = plan(spec)
+    sweep, blocks = shard_of(plan(spec), options["shard"])
     left_out = LeftOut()
-    blocks = shard_of(sweep, options["shard"])
     if not options["yes"]:
         _agree(sweep, blocks, options["best"], "parquet" if options["dask"] else streamed, target)
     if options["dask"]:
@@ -95,7 +95,7 @@ def _to_file(sweep: Planned, blocks: range, form: str, path: str, options: Mappi
         UsageError: it cannot be written, or takes hours and nobody agreed.
     """
     from memwall.sweeps.files import arrow
-    from memwall.sweeps.stream import File, Stopped
+    from memwall.sweeps.stream import File, Stopped, points_of
 
     if form == "parquet":
         arrow()
@@ -103,26 +103,52 @@ def _to_file(sweep: Planned, blocks: range, form: str, path: str, options: Mappi
         raise UsageError(
             f"-o {shown(path, 120)} is a folder", f"Name a file in it: -o {shown(path, 100)}/out.{form}"
         )
+    progress = Progress(points_of(sweep, blocks))
+    if os.path.exists(path) and not os.path.isfile(path):
+        return _to_pipe(sweep, blocks, form, path, progress)
     file = File(sweep, blocks, path, form)
-    progress = Progress(_points(sweep, blocks))
     try:
         done = file.run(progress, options["resume"])
     except Stopped as stopped:
         progress.close()
-        line = " ".join(shlex.quote(arg) for arg in ["memwall", *sys.argv[1:]])
-        again = line if options["resume"] else f"{line} --resume"
         click.echo(f"stopped after {stopped.points:,} points: {stopped.path} can be read", err=True)
-        click.echo(f"go on with: {again}", err=True)
+        click.echo(f"go on with: {_again(options)}", err=True)
         raise
     except OSError as error:
         progress.close()
-        raise UsageError(
-            f"-o {shown(path, 120)}: cannot be written: {error.strerror}",
-            "Name a file in a folder that exists, with room and leave to write",
-        ) from None
+        advice = elsewhere(path, error)
+        if file.resumable:
+            advice = f"Make room, and go on with: {_again(options)}"
+        raise UsageError(f"-o {shown(path, 120)}: cannot be written: {error.strerror}", advice) from None
     progress.close()
     progress.say(f"{done.rows:,} rows of {done.points:,} points: {path}")
     return done.left_out
+
+
+def _again(options: Mapping[str, Any]) -> str:
+    """The command that goes on."""
+    line = " ".join(shlex.quote(arg) for arg in ["memwall", *sys.argv[1:]])
+    return line if options["resume"] else f"{line} --resume"
+
+
+def _to_pipe(sweep: Planned, blocks: range, form: str, path: str, progress: Progress) -> LeftOut:
+    """Rows to what is there and no file, as they come.
+
+    Raises:
+        UsageError: it cannot be written, or the format needs a file.
+    """
+    from memwall.sweeps.stream import straight
+
+    if form == "parquet":
+        raise UsageError(f"-o {shown(path, 120)} is no file, and Parquet needs one", "Try --format csv")
+    try:
+        return straight(sweep, blocks, path, form, progress).left_out
+    except OSError as error:
+        raise UsageError(
+            f"-o {shown(path, 120)}: cannot be written: {error.strerror}", elsewhere(path, error)
+        ) from None
+    finally:
+        progress.close()
 
 
 def _on_cluster(sweep: Planned, blocks: range, address: str, folder: str | None) -> None:
@@ -132,10 +158,11 @@ def _on_cluster(sweep: Planned, blocks: range, address: str, folder: str | None)
         UsageError: no folder, or one that cannot take them.
     """
     from memwall.sweeps.cluster import run
+    from memwall.sweeps.stream import points_of
 
     if folder in (None, "-") or os.path.isfile(str(folder)):
         raise UsageError("--dask writes parts of Parquet to a folder", "Name it: -o out.parquet/")
-    progress = Progress(_points(sweep, blocks))
+    progress = Progress(points_of(sweep, blocks))
     try:
         done, lines = run(sweep, blocks, address, os.path.realpath(str(folder)), progress)
     except OSError as error:
@@ -165,18 +192,27 @@ def _agree(sweep: Planned, blocks: range, best: str | None, form: str | None, ta
     size = expected(sweep, blocks, None if best else form, path)
     if size.time_s <= LONG_S and (path is None or size.needed_bytes <= size.free_bytes):
         return
-    hours = size.time_s / LONG_S
-    took = f"{hours:,.0f} hours" if hours < 24 * 365 else f"{hours / 24 / 365:,.0f} years"
+    took = _long(size.time_s)
     room = f" and {format_bytes(size.needed_bytes)}" if size.needed_bytes else ""
     room += f" of {format_bytes(size.free_bytes)} free" if path else ""
     raise UsageError(
-        f"{size.points:,} points take about {took}{room}",
+        f"{_many(size.points)} points take about {took}{room}",
         "Narrow a range, cut it with --shard I/N, or say --yes",
     )
 
 
-def _points(sweep: Planned, blocks: range) -> int:
-    return sweep.grid.points * len(blocks) // max(sweep.grid.count, 1)
+def _many(count: int) -> str:
+    return f"{count:,}" if count < LARGEST_COUNT * KILO else f"{float(count):.3g}"
+
+
+def _long(time_s: float) -> str:
+    """About how many hours or years."""
+    hours = time_s / LONG_S
+    for count, unit in ((hours / 24 / 365, "year"), (hours, "hour")):
+        if count >= 1:
+            many = f"{count:,.0f}" if count < LARGEST_COUNT else f"{count:.0e}"
+            return f"{many} {unit}{'' if many == '1' else 's'}"
+    return "less than an hour"
 
 
 def _to_stdout(sweep: Planned, blocks: range, form: str, left_out: LeftOut) -> None:
@@ -187,7 +223,7 @@ def _to_stdout(sweep: Planned, blocks: range, form: str, left_out: LeftOut) -> N
         click.echo(",".join(sweep.columns))
     text = csv_lines if form == "csv" else json_lines
     for rows in each_block(sweep, blocks, left_out, lambda _: None):
-        click.echo(text(rows), nl=False)
+        to_stdout(text(rows))
 
 
 def _to_page(sweep: Planned, blocks: range, target: Output, left_out: LeftOut) -> None:
@@ -196,10 +232,10 @@ def _to_page(sweep: Planned, blocks: range, target: Output, left_out: LeftOut) -
     Raises:
         UsageError: they are too many.
     """
-    from memwall.sweeps.stream import each_block
+    from memwall.sweeps.stream import each_block, points_of
 
     most = IN_ONE_DOCUMENT if target.format == "json" else LISTED
-    progress = Progress(_points(sweep, blocks))
+    progress = Progress(points_of(sweep, blocks))
     kept: list[Rows] = []
     for rows in each_block(sweep, blocks, left_out, progress):
         kept.append(rows)
@@ -210,27 +246,32 @@ def _to_page(sweep: Planned, blocks: range, target: Output, left_out: LeftOut) -
                 "Write them to a file: -o out.csv, or ask for --best COLUMN",
             )
     progress.close()
-    _show(sweep, kept, target)
+    _show(sweep, blocks, kept, target)
+
+
+def _nothing(blocks: range) -> str:
+    """Why there is no row."""
+    return "no row meets the condition" if blocks else "this share has no points: there are fewer than shares"
 
 
 def _best(
     sweep: Planned, blocks: range, options: Mapping[str, Any], target: Output, left_out: LeftOut
 ) -> None:
     from memwall.sweeps.best import Best
-    from memwall.sweeps.stream import each_block
+    from memwall.sweeps.stream import each_block, points_of
 
     best = Best(options["best"], options["top"] or 1)
     best.check(sweep)
-    progress = Progress(_points(sweep, blocks))
+    progress = Progress(points_of(sweep, blocks))
     for rows in each_block(sweep, blocks, left_out, progress):
         best.add(rows)
     progress.close()
-    _show(sweep, [best.rows] if best.rows else [], target)
+    _show(sweep, blocks, [best.rows] if best.rows else [], target)
 
 
-def _show(sweep: Planned, kept: list[Rows], target: Output) -> None:
+def _show(sweep: Planned, blocks: range, kept: list[Rows], target: Output) -> None:
     from memwall.render import sweep as view
 
     records = [record for rows in kept for record in rows.records()]
-    page = partial(view.page, records, sweep.spec.what, sweep.asked, sweep.shown)
+    page = partial(view.page, records, sweep.spec.what, sweep.asked, sweep.shown, _nothing(blocks))
     emit(target, lambda: records, page, several=True)

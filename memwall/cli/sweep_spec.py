@@ -63,7 +63,7 @@ def spec_of(ctx: click.Context, what: str, given: Mapping[str, Any]) -> Spec:
     for name in ranges:
         settings.pop(name, None)
     named = _op(given[OP]) if what == OP else what
-    return Spec(named, {**words, **both, **varied}, ranges, settings, given["where"], report=report)
+    return Spec(named, {**words, **both, **varied}, ranges, settings, _where(given["where"]), report=report)
 
 
 def _settings(what: str) -> frozenset[str]:
@@ -141,6 +141,13 @@ def _changes(typed: Mapping[str, str]) -> tuple[dict[str, str], dict[str, tuple[
     return same, varied
 
 
+def _where(conditions: Sequence[str]) -> str | None:
+    """One condition of several; None of none."""
+    if len(conditions) < 2:
+        return next(iter(conditions), None)
+    return " and ".join(f"({each})" for each in conditions)
+
+
 def _both(ctx: click.Context, what: str, given: Mapping[str, Any]) -> dict[str, tuple[bool, bool]]:
     """The flags of --both: off, and on.
 
@@ -188,14 +195,17 @@ def _gpus(text: str | None) -> list[str]:
     return [name if device.own else device.name for name, device in devices]
 
 
-def shard_of(sweep: Planned, text: str | None) -> range:
-    """The blocks of --shard 3/16; all of them without it."""
+def shard_of(sweep: Planned, text: str | None) -> tuple[Planned, range]:
+    """The blocks of --shard 3/16, cut so that shares are alike; all blocks without it."""
     if text is None:
-        return range(sweep.grid.count)
+        return sweep, range(sweep.grid.count)
+    from memwall.sweeps.plan import plan
+
     index, slash, of = text.partition("/")
     good = slash and index.strip().isdigit() and of.strip().isdigit()
     if not good or not 1 <= int(index) <= int(of):
         raise UsageError(
             f"--shard takes I/N, from 1/N to N/N, not '{shown(text)}'", "For example: --shard 3/16"
         )
-    return sweep.grid.shard(int(index), int(of))
+    finer = plan(sweep.spec._replace(block_points=sweep.grid.cut_for(int(of))))
+    return finer, finer.grid.shard(int(index), int(of))

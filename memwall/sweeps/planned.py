@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -64,7 +64,13 @@ class Planned(ABC):
     @cached_property
     def condition(self) -> Condition | None:
         """What rows have to meet."""
-        return Condition(self.spec.where, self.columns) if self.spec.where else None
+        return None if self.spec.where is None else Condition(self.spec.where, self.columns, self.texts)
+
+    @property
+    def texts(self) -> Mapping[str, Sequence[str]]:
+        """What columns of texts may hold, as far as it is known before any row is made."""
+        words = self.grid.words.items()
+        return {name: [each for each in some if isinstance(each, str)] for name, some in words}
 
     def rows(self, number: int, left_out: LeftOut | None = None) -> Rows | None:
         """The rows of a block for which the condition holds; None if none has an answer.

@@ -80,9 +80,9 @@ def _pieces(word: str, flag: str) -> list[Steps]:
             f"{flag} takes a number or a range, not '{shown(word)}'",
             f"Write it like {flag} 1:100, {flag} 0:4096:64 or {flag} 1:8192:log2",
         )
-    first, last = parse_count(parts[0], flag, least=0), parse_count(parts[1], flag)
+    first, last = parse_count(parts[0], flag, least=0), parse_count(parts[1], flag, least=0)
     if first > last:
-        turned = ":".join([parts[1], parts[0], *parts[2:]])
+        turned = ":".join([parts[1], parts[0], *(part.lstrip("-") for part in parts[2:])])
         raise UsageError(f"{flag} {shown(word)} runs backwards", f"Try {flag} {turned}")
     if parts[-1].lower() == "log2" and len(parts) == 3:
         return _doublings(first, last, flag)

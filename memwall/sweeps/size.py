@@ -9,8 +9,10 @@ from time import perf_counter
 from typing import NamedTuple
 
 from memwall.sweeps.files import opened
+from memwall.sweeps.grid import blocks_of
 from memwall.sweeps.left_out import LeftOut
 from memwall.sweeps.planned import Planned
+from memwall.sweeps.stream import points_of
 
 
 class Size(NamedTuple):
@@ -33,21 +35,21 @@ def expected(sweep: Planned, blocks: range, form: str | None, path: str | None) 
         form: csv, jsonl or parquet; None: rows are not written.
         path: where they go; None: to no disk.
     """
-    points = sweep.grid.points * len(blocks) // max(sweep.grid.count, 1)
+    points, count = points_of(sweep, blocks), blocks_of(blocks)
     folder = os.path.dirname(path or "") or "."
     free_bytes = shutil.disk_usage(folder).free if os.path.isdir(folder) else 0
-    if len(blocks) < _FEW:
+    if count < _FEW:
         return Size(points, 0.0, 0.0, free_bytes)
     sweep.rows(blocks.start, LeftOut())  # what is loaded once
     began, sampled_bytes = perf_counter(), 0
-    sample = (blocks[0], blocks[len(blocks) // 2], blocks[-1])
+    sample = (blocks[0], blocks[count // 2], blocks[-1])
     for number in sample:
         rows = sweep.rows(number, LeftOut())
         if form and rows is not None and rows.length:
             writer = opened(io.BytesIO(), form, sweep.columns)
             writer.write(rows)
             sampled_bytes += writer.flush()
-    share = len(blocks) / len(sample)
+    share = count / len(sample)
     return Size(points, (perf_counter() - began) * share, sampled_bytes * share, free_bytes)
 
 

@@ -12,13 +12,15 @@ from time import monotonic
 from typing import Any, NamedTuple
 
 import memwall
-from memwall.errors import FileError, UsageError, shown
+from memwall.errors import UsageError, shown
 from memwall.sweeps.files import Writer, opened, partial_name
+from memwall.sweeps.grid import blocks_of
 from memwall.sweeps.left_out import LeftOut
+from memwall.sweeps.place import Note, Place, alone
 from memwall.sweeps.planned import Planned
 from memwall.sweeps.rows import Rows
 
-KEPT_EVERY_S = 5.0
+KEPT_EVERY_S = 1.0
 """How often it is noted where to go on after a crash."""
 
 Seen = Callable[[int], None]
@@ -55,6 +57,11 @@ def each_block(sweep: Planned, blocks: range, left_out: LeftOut, seen: Seen) -> 
         raise left_out.error
 
 
+def points_of(sweep: Planned, blocks: range) -> int:
+    """How many points those blocks have, about: the last of a row of blocks is smaller."""
+    return sweep.grid.points * blocks_of(blocks) // max(sweep.grid.count, 1)
+
+
 @contextmanager
 def _asked_to_stop() -> Iterator[list[int]]:
     """Ctrl-C, or a batch system's SIGTERM, becomes an entry in a list, so that no block is cut in two."""
@@ -71,16 +78,6 @@ def _asked_to_stop() -> Iterator[list[int]]:
             signal.signal(each, handler)
 
 
-class _Place(NamedTuple):
-    """Where a run stands, as the file beside its rows keeps it."""
-
-    sweep: str
-    block: int
-    points: int
-    rows: int
-    end_bytes: int
-
-
 class File:
     """A sweep's run into one file."""
 
@@ -88,10 +85,12 @@ class File:
         self._sweep, self._blocks, self._form = sweep, blocks, form
         self.path = os.path.realpath(path)
         self.partial = partial_name(self.path)
-        self._note = self.partial + ".resume"
+        self._before = self.partial + ".before"
+        self._note = Note(self.partial)
         name = [memwall.__version__, *sweep.spec, blocks.start, blocks.stop]
-        self._name = json.dumps(name, sort_keys=True)
-        self._place = _Place(self._name, blocks.start, 0, 0, 0)
+        self._place = Place(json.dumps(name, sort_keys=True), blocks.start, 0, 0, 0)
+        self.resumable = False
+        """Whether what a failure left can be gone on from."""
 
     def run(self, seen: Seen, resume: bool = False) -> Done:
         """Write all rows.
@@ -103,15 +102,23 @@ class File:
         Raises:
             Stopped: by the user, the rows so far readable.
             FileError: there is nothing to go on from, or of another sweep.
+            UsageError: another run writes the same file.
             OSError: the file cannot be written, or the disk is full.
         """
+        with alone(self.partial):
+            return self._run(seen, resume)
+
+    def _run(self, seen: Seen, resume: bool) -> Done:
         left_out = LeftOut()
         earlier = self._resumed() if resume else None
+        if not resume:  # what an earlier run left is given up
+            self._note.drop()
+            _unlink(self._before)
         try:
             with self._file(earlier) as file, _asked_to_stop() as stop:
                 writer = opened(file, self._form, self._sweep.columns, earlier)
                 whole = self._write(writer, left_out, seen, stop)
-                end_bytes = writer.flush()
+                self._ends(writer)
                 if whole or self._place.rows or self._form != "parquet":
                     writer.finish()
         except BaseException:
@@ -120,11 +127,10 @@ class File:
         if earlier and earlier != self.partial:
             os.unlink(earlier)
         if not whole:
-            self._noted(end_bytes)
+            self._note.write(self._place)
             raise Stopped(self.partial, self._place.points)
         os.replace(self.partial, self.path)
-        with suppress(FileNotFoundError):
-            os.unlink(self._note)
+        self._note.drop()
         return Done(self._place.points, self._place.rows, left_out)
 
     def _write(self, writer: Writer, left_out: LeftOut, seen: Seen, stop: list[int]) -> bool:
@@ -143,12 +149,17 @@ class File:
                 block=number + 1, points=place.points + points, rows=place.rows + count
             )
             seen(self._place.points)
-            if self._form != "parquet" and monotonic() - noted > KEPT_EVERY_S:
-                self._noted(writer.flush())
-                noted = monotonic()
+            if self._form != "parquet":
+                self._ends(writer)
+                if monotonic() - noted > KEPT_EVERY_S:
+                    self._note.write(self._place)
+                    noted = monotonic()
         if left_out.error and left_out.points == self._place.points - before.points and not before.rows:
             raise left_out.error
         return True
+
+    def _ends(self, writer: Writer) -> None:
+        self._place = self._place._replace(end_bytes=writer.flush())
 
     def _file(self, earlier: str | None) -> Any:
         if self._form == "parquet":
@@ -160,25 +171,23 @@ class File:
         file.seek(self._place.end_bytes)
         return file
 
-    def _noted(self, end_bytes: int) -> None:
-        self._place = self._place._replace(end_bytes=end_bytes)
-        with open(self._note, "w", encoding="utf-8") as file:
-            json.dump(self._place._asdict(), file)
-
     def _drop(self, earlier: str | None) -> None:
-        """After a failure: back to what could be gone on from, or nothing."""
+        """After a failure: back to what can be gone on from, or nothing."""
         with suppress(OSError):
             if earlier and self._form == "parquet":
                 os.replace(earlier, self.partial)
-            elif self._form != "parquet" and self._place.end_bytes:
+                self.resumable = True
+            elif self._form != "parquet" and self._place.rows:
                 os.truncate(self.partial, self._place.end_bytes)
+                self._note.write(self._place)
+                self.resumable = True
             else:
                 os.unlink(self.partial)
 
     def _resumed(self) -> str:
         """What an earlier run left, under the name to read it by."""
-        place = self._earlier_place()
-        if place.sweep != self._name:
+        place = self._note.read(self.path)
+        if place.sweep != self._place.sweep:
             raise UsageError(
                 f"{shown(self.partial, 120)} is of another sweep",
                 "Resume with the very same options, or leave out --resume to begin anew",
@@ -186,19 +195,27 @@ class File:
         self._place = place
         if self._form != "parquet":
             return self.partial
-        before = self.partial + ".before"
-        os.replace(self.partial, before)
-        return before
+        if not os.path.exists(self._before):  # as it does where an earlier resumption was killed
+            os.replace(self.partial, self._before)
+        return self._before
 
-    def _earlier_place(self) -> _Place:
-        try:
-            with open(self._note, encoding="utf-8") as file:
-                return _Place(**json.load(file))
-        except FileNotFoundError:
-            raise FileError(
-                f"{shown(self._note, 120)}: there is nothing to resume", "Leave out --resume"
-            ) from None
-        except (ValueError, TypeError):
-            raise FileError(
-                f"{shown(self._note, 120)}:1: not what a sweep leaves", "Leave out --resume"
-            ) from None
+
+def _unlink(path: str) -> None:
+    with suppress(FileNotFoundError):
+        os.unlink(path)
+
+
+def straight(sweep: Planned, blocks: range, path: str, form: str, seen: Seen) -> Done:
+    """Write all rows to what is no file: a pipe, a device, a socket's name.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    left_out = LeftOut()
+    count = 0
+    with open(path, "wb", buffering=0) as file:
+        writer = opened(file, form, sweep.columns)
+        for rows in each_block(sweep, blocks, left_out, seen):
+            writer.write(rows)
+            count += rows.length
+    return Done(points_of(sweep, blocks), count, left_out)

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import ast
 import operator
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from memwall.errors import UsageError, shown
-from memwall.sweeps.headings import meant
 from memwall.sweeps.points import Array
 from memwall.sweeps.rows import Coded, Column, Rows, Word
+from memwall.sweeps.slips import EXAMPLE, advice, column_meant
 
-EXAMPLE = "--where 'regime == \"compute-bound\"'"
+MOST_NAMED = 12
+"""Texts of a column that a message names."""
 _COMPARISONS: dict[type[ast.cmpop], Callable[[Any, Any], Any]] = {
     ast.Eq: operator.eq,
     ast.NotEq: operator.ne,
@@ -35,11 +36,18 @@ _ARITHMETIC: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
 class Condition:
     """A condition that was read once and is asked of many rows."""
 
-    def __init__(self, text: str, columns: Iterable[str]) -> None:
+    def __init__(
+        self, text: str, columns: Iterable[str], texts: Mapping[str, Sequence[str]] | None = None
+    ) -> None:
         """Read it.
 
+        Args:
+            text: as typed.
+            columns: what it may name.
+            texts: all that some of them may hold.
+
         Raises:
-            UsageError: it is no condition, or names a column that is not there.
+            UsageError: it is no condition, or names a column, or a text of one, that is not there.
         """
         self.text = text
         known = list(columns)
@@ -49,7 +57,16 @@ class Condition:
             raise _no_condition(text) from None
         for node in _columns(self._tree):
             if node not in known:
-                raise UsageError(f"--where: there is no column '{shown(node)}'", meant(node, known))
+                raise UsageError(
+                    f"--where: there is no column '{shown(node)}'", column_meant(node, text, known)
+                )
+        for column, word in _texts(self._tree):
+            held = (texts or {}).get(column)
+            if held and word not in held:
+                raise UsageError(
+                    f"--where: {column} is never '{shown(word)}'",
+                    f"It is {' or '.join(map(shown, held[:MOST_NAMED]))}",
+                )
 
     def places(self, rows: Rows) -> Array:
         """The rows for which it holds.
@@ -144,11 +161,20 @@ def _columns(tree: ast.expr) -> list[str]:
     return found
 
 
+def _texts(tree: ast.expr) -> Iterator[tuple[str, str]]:
+    """Columns and the texts that they are compared with."""
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.Compare):
+            continue
+        sides = [node.left, *node.comparators]
+        columns = [_dotted(each) for each in sides if isinstance(each, ast.Name | ast.Attribute)]
+        words = [each.value for each in sides if isinstance(each, ast.Constant)]
+        yield from ((column, word) for column in columns for word in words if isinstance(word, str))
+
+
 def _dotted(node: ast.expr) -> str:
     return ast.unparse(node)
 
 
 def _no_condition(text: str) -> UsageError:
-    return UsageError(
-        f"--where '{shown(text)}' is no condition on a row's columns", f"Write it like {EXAMPLE}"
-    )
+    return UsageError(f"--where '{shown(text)}' is no condition on a row's columns", advice(text))
