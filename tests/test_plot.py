@@ -249,7 +249,7 @@ def test_dots_are_where_the_reports_say() -> None:
 
 def test_a_measured_run_stands_below_its_prediction() -> None:
     h200 = memwall.gpu("h200")
-    found = runs("h200", [h200], [])
+    found = runs("h200", [h200], []).found
     assert len(found) > 20
     figure = roofline.figure([h200], [each.report for each in found], found)
     rings = [dot for dot in figure.dots if dot.shape == "ring"]
@@ -257,14 +257,14 @@ def test_a_measured_run_stands_below_its_prediction() -> None:
     for each in found:
         assert each.flops_per_s <= each.report.bound.attainable_flops_per_s * 1.02, each.name
     gemm = memwall.roofline("gemm", gpu=h200, m=4096, n=4096, k=4096)
-    assert {each.name for each in runs("h200", [h200], [gemm])} == {"triton.gemm", "library.gemm"}
+    assert {each.name for each in runs("h200", [h200], [gemm]).found} == {"triton.gemm", "library.gemm"}
 
 
 def test_a_table_of_times_is_read(tmp_path: Path) -> None:
     path = tmp_path / "mine.csv"
     path.write_text("op,dtype,m,n,k,time_us\ngemm,bf16,4096.0,4096,4096,200\nnothing,bf16,1,1,1,5\n")
     h100 = memwall.gpu("h100")
-    (found,) = runs(str(path), [h100], [])
+    (found,) = runs(str(path), [h100], []).found
     assert found.time_s == pytest.approx(200e-6)
     assert found.flops_per_s == pytest.approx(2 * 4096**3 / 200e-6)
     with pytest.raises(FileError, match="nowhere"):
@@ -303,9 +303,9 @@ def test_an_operator_that_cannot_be_read_says_so(text: str) -> None:
     ("args", "code", "said"),
     [
         ("roofline --op gem", 2, "unknown op"),
-        ("roofline --op gemm:m=4,n=4", 2, "needs --k"),
+        ("roofline --op gemm:m=4,n=4", 2, "needs k. For example: --op gemm:m=4096,n=4096,k=4096"),
         ("roofline --gpu v100 --op gemv", 4, "no bf16 matrix path"),
-        ("roofline --op gemv -o plot.gif", 2, "which format"),
+        ("roofline --op gemv -o plot.gif", 2, "Try -o plot.svg"),
         ("roofline --op gemv -o nowhere/plot.svg", 2, "No such file"),
         ("roofline --op gemv -o plot.svg --size 12", 2, "WIDTHxHEIGHT"),
         ("roofline --op gemv -o plot.svg --size 12x12", 2, "280 to 8000"),

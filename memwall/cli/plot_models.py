@@ -26,13 +26,15 @@ from memwall.cli.options import (
     shape_options,
 )
 from memwall.cli.pictures import picture_options, show
-from memwall.errors import UsageError
+from memwall.errors import Refusal, UsageError
 from memwall.hardware import Device
 from memwall.reports.case import DEFAULT_DTYPE
 
 LENGTHS, BATCHES, CONTEXTS = "256:131072:log2", "1:512:log2", "1024,8192,32768,131072"
 MOST_VALUES, MOST_CURVES, MOST_BARS = 512, 8, 24
 """Points of a curve, and curves and bars that can be told apart."""
+
+ONE_GPU = click.option("--gpu", metavar="GPU", help="one GPU, by name or file; default h100")
 
 TRAFFIC_EPILOG = """\b
 Examples:
@@ -57,7 +59,7 @@ Examples:
 
 @click.command("traffic", epilog=TRAFFIC_EPILOG)
 @click.option("--model", type=MODEL, help="a model: memwall model list; or give --heads and --head-dim")
-@gpu_option
+@ONE_GPU
 @shape_options(tuple(name for name in ATTENTION_DIMS if not name.startswith("seq")))
 @click.option("--lengths", metavar="RANGE", default=LENGTHS, show_default=True, help="sequence lengths")
 @click.option("--dtype", type=Format(), default=DEFAULT_DTYPE, show_default=True, help="format")
@@ -84,7 +86,7 @@ def plot_traffic(
 
 @click.command("decode", epilog=DECODE_EPILOG)
 @click.option("--model", type=MODEL, required=True, help="a model: memwall model list")
-@gpu_option
+@ONE_GPU
 @click.option("--batch", metavar="RANGE", default=BATCHES, show_default=True, help="sequences at once")
 @click.option("--context", metavar="RANGE", default=CONTEXTS, show_default=True, help="one curve each")
 @click.option("--dtype", type=Format(), help="compute and storage format of the linear layers; default bf16")
@@ -110,6 +112,7 @@ def plot_decode(
 ) -> int:
     """Time per token over batch, a curve for each context."""
     from memwall.plot import decode as view
+    from memwall.plot.notes import changed
     from memwall.reports.step import step
 
     for name in () if estimate else ("library", "engine"):
@@ -123,7 +126,9 @@ def plot_decode(
     reports = {
         each: [step(loaded, gpu=device, batch=b, context=each, **words) for b in batches] for each in contexts
     }
-    return show(view.figure(reports, batches), {"output": output, "form": form, "size": size})
+    return show(
+        changed(view.figure(reports, batches), changes), {"output": output, "form": form, "size": size}
+    )
 
 
 @click.command("memory", epilog=MEMORY_EPILOG)
@@ -142,6 +147,7 @@ def plot_decode(
 def plot_memory(model: str, gpu: str | None, changes: Any, **options: Any) -> int:
     """What fills a GPU: weights, cache, reserve, against its memory."""
     from memwall.plot import memory as view
+    from memwall.plot.notes import changed, with_notes
     from memwall.reports.capacity import CapacityReport, capacity
 
     target = {name: options.pop(name) for name in ("output", "form", "size")}
@@ -156,8 +162,10 @@ def plot_memory(model: str, gpu: str | None, changes: Any, **options: Any) -> in
     def on(device: Device) -> list[CapacityReport]:
         return [capacity(loaded, gpu=device, **each) for each in asked]
 
-    reports = [report for each in answered(on_each(gpu, changes, on)) for report in each]
-    return show(view.figure(reports), target)
+    rows = on_each(gpu, changes, on)
+    reports = [report for each in answered(rows) for report in each]
+    refusals = [f"{row.gpu}: {row.error}" for row in rows if isinstance(row, Refusal)]
+    return show(changed(with_notes(view.figure(reports), refusals), changes), target)
 
 
 def _combinations(options: dict[str, str | None]) -> Iterator[dict[str, Any]]:
