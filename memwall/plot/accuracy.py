@@ -12,7 +12,7 @@ from memwall.estimate.rows import Row
 from memwall.plot import notes
 from memwall.plot.figure import Axis, Cloud, Curve, Figure, Point, decades
 from memwall.reports.accuracy import TOLERANCE, label, nothing
-from memwall.units import format_seconds
+from memwall.units import format_seconds, significant
 
 GROUPS = ("products", "prefill attention", "decode attention", "streams, norms, softmax")
 WITHIN = 0.25
@@ -55,7 +55,7 @@ def agreement(data: str | None = None, gpu: str | None = None) -> Agreement:
     left_out, beaten = dict(reading.left_out), []
     for each, answer in zip(reading.measured, predict(rows), strict=True):
         if isinstance(answer, MemwallError):
-            left_out[str(answer)] = left_out.get(str(answer), 0) + 1
+            left_out[answer.message] = left_out.get(answer.message, 0) + 1
             continue
         group = _group(each.row)
         bounds[group].append((each.time_s, answer.bound_time_s))
@@ -113,7 +113,9 @@ def figure(found: Agreement, *, bound: bool = False) -> Figure:
         wrong = f"; {above:,} of {len(pairs):,} points are above the line"
     share = f"{100 * near / len(pairs):.1f} % of {len(pairs):,} rows are within a quarter of it, dashed"
     what = "bound" if bound else "estimate"
-    clouds = tuple(Cloud(points, GROUPS.index(name), name) for name, points in shown.items() if points)
+    clouds = tuple(
+        Cloud(points, GROUPS.index(name), name, _said(points)) for name, points in shown.items() if points
+    )
     return Figure(
         f"Accuracy: {what} against measured time",
         f"{found.data}{wrong if bound else f'; {share}'}",
@@ -122,6 +124,17 @@ def figure(found: Agreement, *, bound: bool = False) -> Figure:
         tuple(curves),
         clouds=clouds,
         notes=tuple(warnings(found, bound=bound)),
+    )
+
+
+def _said(points: Sequence[Point]) -> str:
+    """How many points there are, how near to the measured times, and how far the furthest are off."""
+    ratios = sorted(said / measured for measured, said in points)
+    near = sum(abs(ratio - 1) <= WITHIN for ratio in ratios) / len(ratios)
+    least, middle, most = (significant(ratios[i], 3) for i in (0, len(ratios) // 2, -1))
+    return (
+        f"{len(ratios):,} rows, {100 * near:.1f} % within a quarter of the measured time, ratios to it "
+        f"{least} to {most}, the middle one {middle}"
     )
 
 

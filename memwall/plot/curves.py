@@ -69,7 +69,7 @@ def _over(points: tuple[Point, ...], area: Area, curve: Curve) -> Iterator[Text]
 
 
 def _along(points: tuple[Point, ...], curve: Curve) -> Iterator[Text]:
-    """Above a slope, from its lower end on."""
+    """Above a slope, from its lower end on, or else below."""
     (x0, y0), (x1, y1) = points[:2]
     long = length(x1 - x0, y1 - y0)
     half = width_of(curve.label, SMALL) / 2 / long
@@ -78,8 +78,9 @@ def _along(points: tuple[Point, ...], curve: Curve) -> Iterator[Text]:
     room = 0.92 - 2 * half
     for share in [half + 0.04 + room * step / _PLACES for step in range(_PLACES + 1)] if room > 0 else [0.5]:
         x, y = x0 + (x1 - x0) * share, y0 + (y1 - y0) * share
-        at = (x + 9 * up[0], y + 9 * up[1])
-        yield Text(at, curve.label, SMALL, curve.color, "middle", angle=angle, halo=True)
+        for aside in (9, -SMALL * 1.2):
+            at = (x + aside * up[0], y + aside * up[1])
+            yield Text(at, curve.label, SMALL, curve.color, "middle", angle=angle, halo=True)
 
 
 def text_areas(text: Text) -> list[Area]:

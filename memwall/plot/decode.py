@@ -21,7 +21,7 @@ def figure(reports: Mapping[int, Sequence[StepReport]], batches: Sequence[int]) 
     curves = [
         curve
         for color, (context, each) in enumerate(reports.items())
-        for curve in _of_context(f"context {context}", color, each)
+        for curve in _of_context(context, color, each)
     ]
     times = [time_s for curve in curves for _, time_s in curve.points]
     low, high = min(times) / _ROOM, max(times) * _ROOM
@@ -39,10 +39,12 @@ def figure(reports: Mapping[int, Sequence[StepReport]], batches: Sequence[int]) 
 
 
 _ROOM = 1.3
+_LEAST = "at least "
 
 
-def _of_context(name: str, color: int, reports: Sequence[StepReport]) -> Iterator[Curve]:
+def _of_context(context: int, color: int, reports: Sequence[StepReport]) -> Iterator[Curve]:
     """The curves of one context: whole as far as it fits, dashed beyond."""
+    name = f"context {context}"
     bounds = [(float(report.tokens.batch), float(report.bound_time_s)) for report in reports]
     expected = [
         (float(report.tokens.batch), float(report.estimate.time_s))
@@ -51,19 +53,44 @@ def _of_context(name: str, color: int, reports: Sequence[StepReport]) -> Iterato
     ]
     fitting = sum(report.fits is not False for report in reports)
     if expected:
-        yield from _curves(expected, fitting, name, color, strong=True)
-        yield from (curve._replace(name="") for curve in _curves(bounds, fitting, name, color, strong=False))
+        yield from _curves(expected, fitting, name, color, "", strong=True)
+        for curve in _curves(bounds, fitting, name, color, _LEAST, strong=False):
+            yield curve._replace(name="", end="")
     else:
-        yield from _curves(bounds, fitting, name, color, strong=True)
+        yield from _curves(bounds, fitting, name, color, _LEAST, strong=True)
 
 
-def _curves(points: Sequence[Point], fitting: int, name: str, color: int, strong: bool) -> Iterator[Curve]:
+def _curves(
+    points: Sequence[Point], fitting: int, name: str, color: int, what: str, strong: bool
+) -> Iterator[Curve]:
     """One curve in two parts, of which the first has the name; what does not fit is thin and dashed."""
-    if fitting > 1:
-        yield Curve(tuple(points[:fitting]), color, name, strong=strong)
-    if fitting < len(points):
-        beyond = tuple(points[max(fitting - 1, 0) :])
-        yield Curve(beyond, color, "" if fitting > 1 else name, strong=False, dashed=True)
+    end = name.removeprefix("context ")
+    said = [
+        f"{name}, batch {batch:g}: {what}{format_seconds(time_s)}{', does not fit' * (number >= fitting)}"
+        for number, (batch, time_s) in enumerate(points)
+    ]
+    whole = fitting == len(points)
+    if fitting:
+        yield Curve(
+            tuple(points[:fitting]),
+            color,
+            name,
+            strong=strong,
+            end=end if whole else "",
+            form=color,
+            values=tuple(said[:fitting]),
+        )
+    if not whole:
+        yield Curve(
+            tuple(points[max(fitting - 1, 0) :]),
+            color,
+            "" if fitting else name,
+            strong=False,
+            dashed=True,
+            end=end,
+            form=color,
+            values=("", *said[fitting:]) if fitting else tuple(said),  # the first belongs to the whole part
+        )
 
 
 def _notes(first: StepReport, beyond: bool) -> Iterator[str]:

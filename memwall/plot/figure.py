@@ -41,6 +41,12 @@ class Curve(NamedTuple):
     """The same where there is little room, or where its colour says whose it is."""
     strong: bool = True
     dashed: bool = False
+    end: str = ""
+    """At its right end, where colours alone would tell it from others."""
+    form: int | None = None
+    """Of the marks at its points, one of the forms of dots; None: it has none."""
+    values: tuple[str, ...] = ()
+    """What is said of each of its points; one of which nothing is said has no mark."""
 
 
 class Dot(NamedTuple):
@@ -54,6 +60,8 @@ class Dot(NamedTuple):
     """disc: predicted; ring: measured; diamond: a corner of the roof."""
     minor: bool = False
     """Labelled only where there is room."""
+    form: int = 0
+    """Of a disc or a ring: tells what colours tell too."""
 
 
 class Link(NamedTuple):
@@ -69,6 +77,8 @@ class Cloud(NamedTuple):
     points: tuple[Point, ...]
     color: int
     name: str
+    said: str = ""
+    """What they come to, for those who hear the picture."""
 
 
 class Figure(NamedTuple):

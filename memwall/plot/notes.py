@@ -32,7 +32,10 @@ def left_out(reasons: Mapping[str, int]) -> list[str]:
         return []
     total = sum(reasons.values())
     ranked = sorted(reasons.items(), key=lambda each: -each[1])
-    said = [f"{reason.rstrip('.')} ({count})" if count > 1 else reason for reason, count in ranked]
+    said = [
+        f"{reason.rstrip('.')} ({count})" if count > 1 and len(ranked) > 1 else reason
+        for reason, count in ranked
+    ]
     more = [f"and {len(said) - MOST_REASONS} other reasons"] if len(said) > MOST_REASONS else []
     rows = "1 row is" if total == 1 else f"{total:,} rows are"
     return [f"{rows} left out: {'; '.join([*said[:MOST_REASONS], *more])}"]

@@ -116,7 +116,8 @@ def _dot(report: RooflineReport, devices: Sequence[Device]) -> Dot:
         f"{label(report)} on {report.device.name}: {significant(at[0])} FLOP/B, {format_flops_per_s(at[1])}, "
         f"{format_seconds(report.bound_time_s)}, {report.regime}"
     )
-    return Dot(at, _color(report.device, devices), label(report), hover)
+    color = _color(report.device, devices)
+    return Dot(at, color, label(report), hover, form=color if len(devices) > 1 else 0)
 
 
 def _labelled(dots: Sequence[Dot]) -> list[Dot]:
@@ -136,7 +137,8 @@ def _measured(run: Run, devices: Sequence[Device]) -> Dot:
         f"{run.name} measured: {format_flops_per_s(reached)}, {format_seconds(run.time_s)}, "
         f"{significant(100 * reached / at[1], 3)} % of the bound"
     )
-    return Dot((at[0], reached), _color(run.report.device, devices, 2), "", hover, "ring")
+    color = _color(run.report.device, devices, 2)
+    return Dot((at[0], reached), color, "", hover, "ring", form=color if len(devices) > 1 else 0)
 
 
 def _color(device: Device, devices: Sequence[Device], alone: int = OPS) -> int:
@@ -214,15 +216,17 @@ def _curves(
                 color,
                 _legend(device, roofs, drawn) if several and not number else "",
                 f"{device.name} {level}" if several else text,
-                level,
+                f"{device.name} {level}" if several else level,
                 strong=not number,
+                form=color if several else None,
             )
         )
     rate = device.bandwidth.value
     for peak, formats in reversed(roofs.items()):
         text = f"{formats} {format_flops_per_s(peak)}"
         roof = ((min(peak / rate, x.high), peak), (x.high, peak))
-        curves.append(Curve(roof, color, "", f"{device.name} {formats}" if several else text, formats))
+        brief = f"{device.name} {formats}" if several else formats
+        curves.append(Curve(roof, color, "", brief if several else text, brief))
     return curves
 
 
