@@ -350,7 +350,7 @@ def test_what_cannot_be_drawn_is_said(
 
 def test_a_gpu_that_cannot_is_named_beside_those_that_can(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["plot", "roofline", "--gpu", "v100,h100", "--op", "gemv"]) == 0
-    assert "warning: v100: NVIDIA V100" in capsys.readouterr().err
+    assert "warning: gemv on v100: NVIDIA V100" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("columns", [60, 100, 160])

@@ -123,7 +123,7 @@ def test_formats_and_operators_that_a_gpu_lacks_are_in_the_picture(
     assert run(["plot", "roofline", *args, "-o", str(svg)]) == 0
     text = svg.read_text()
     assert "a100 has no roof of fp8: " in text
-    assert "a100: " in text
+    assert "gemm on a100: " in text
     assert "--op gemm:...,dtype=" in capsys.readouterr().err
     assert run(["plot", "roofline", "--gpu", "a100", "--dtype", "fp8"]) == 4
     assert "no fp8 matrix path" in capsys.readouterr().err

@@ -12,6 +12,7 @@ import memwall
 from memwall.cli import run
 from memwall.plot import accuracy, decode, hierarchy, roofline
 from memwall.plot.figure import Axis, Curve, Dot, Figure, compact, decades, doublings
+from memwall.plot.labels import Area
 from memwall.plot.layout import layout
 from memwall.plot.margins import wrapped
 from memwall.plot.marks import at_ends, description
@@ -106,7 +107,7 @@ def test_a_context_of_which_one_batch_fits_is_drawn(capsys: pytest.CaptureFixtur
 def test_names_at_ends_do_not_touch() -> None:
     curves = [Curve(((0.0, 0.0), (1.0, 1.0)), number, end=str(number)) for number in range(5)]
     lines = [((0.0, 0.0), (100.0, 98.0 + number / 10)) for number in range(5)]
-    heights = [text.at[1] for text in at_ends(curves, lines, 100, 100)]
+    heights = [mark.at[1] for mark in at_ends(curves, lines, Area(0, 0, 100, 100)) if isinstance(mark, Text)]
     assert all(second - first >= 14 for first, second in itertools.pairwise(heights))
     assert heights[-1] <= 105
 

@@ -26,7 +26,7 @@ def test_a_layouts_decode_is_each_gpus(capsys: pytest.CaptureFixture[str]) -> No
 def test_memory_is_drawn_of_any_count(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     args = ["--model", "llama3-8b", "--gpu", "h100,b200", "--batch", "1e15", "--dtype", "fp8"]
     assert run(["plot", "memory", *args, "--set", "memory.capacity_gib=96"]) == 0
-    assert "1000000000000000 sequences" in capsys.readouterr().out
+    assert "1,000,000,000,000,000 sequences" in capsys.readouterr().out
 
 
 def pipeline(batch: int, **asked: bool | str) -> StepReport:
@@ -66,7 +66,7 @@ def test_memory_has_a_bar_for_each_combination(tmp_path: Path) -> None:
     # 8 KV heads of 128, keys and values, 32 layers, 2 bytes, on each of two GPUs
     assert bars[0].parts[1].value == 8 * 8192 * 2 * 8 * 128 * 32 * 2 / 2
     assert bars[1].parts[1].value * 2 == bars[0].parts[1].value
-    assert memory.figure(reports).subtitle == "each of 2 GPUs, 8192 tokens each"
+    assert memory.figure(reports).subtitle == "each of 2 GPUs, 8,192 tokens each"
     args = ["--model", "llama3-8b", "--gpu", "h100", "--batch", "8,64", "--kv-dtype", "bf16,fp8"]
     path = tmp_path / "memory.svg"
     assert run(["plot", "memory", *args, "--tp", "2", "--context", "8192", "-o", str(path)]) == 0

@@ -82,12 +82,14 @@ def plot_roofline(
     devices = [hardware.load(name, changes) for name in named_gpus(gpu)]
     dtypes = formats_of(dtype, "--dtype")
     reports, refusals = reports_of(ops, devices, dtypes[0] if dtypes else DEFAULT_DTYPE)
-    notes = [f"{refusal.gpu}: {refusal.error}" for refusal in refusals]
+    notes = [f"{refusal.gpu}: {refusal.error.message}" for refusal in refusals]
+    hints = [f"{refusal.gpu}: {refusal.error}" for refusal in refusals]
     kept = runs(measured, devices, reports) if measured else Runs([], {})
     if measured and not kept.found:
         names = ", ".join(device.name for device in devices)
-        notes.append(f"{shown(measured, 120)} has no run of these operators on {names}")
-    for warning in [*notes, *kept.warnings]:
+        hints.append(f"{shown(measured, 120)} has no run of these operators on {names}")
+        notes.append(hints[-1])
+    for warning in [*hints, *kept.warnings]:
         click.echo(f"warning: {warning}", err=True)
     if not ops:
         reports = list({id(run.report.case): run.report for run in kept.found}.values())

@@ -164,7 +164,7 @@ def plot_memory(model: str, gpu: str | None, changes: Any, **options: Any) -> in
 
     rows = on_each(gpu, changes, on)
     reports = [report for each in answered(rows) for report in each]
-    refusals = [f"{row.gpu}: {row.error}" for row in rows if isinstance(row, Refusal)]
+    refusals = [f"{row.gpu}: {row.error.message}" for row in rows if isinstance(row, Refusal)]
     return show(changed(with_notes(view.figure(reports), refusals), changes), target)
 
 

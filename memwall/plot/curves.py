@@ -24,6 +24,8 @@ def curve_labels(
 ) -> list[Text]:
     """A slope's label along it, a roof's above its right end or below, each clear of the ones before.
 
+    A main slope of several GPUs without room goes without: others tell whose it is.
+
     Args:
         curves: those with a label get one.
         lines: the curves in pixels.
@@ -34,7 +36,7 @@ def curve_labels(
     found: list[Text] = []
     taken: list[Area] = []
     for number, (curve, points) in enumerate(zip(curves, lines, strict=True)):
-        if not curve.label:
+        if not curve.label or curve.end:
             continue
         words = curve._replace(label=curve.brief if brief and curve.brief else curve.label)
         others = [each for place, line in enumerate(lines) if place != number for each in along(line)]
@@ -43,6 +45,8 @@ def curve_labels(
         within = [text for text in places if all(each.inside(area) for each in text_areas(text))]
         cost = partial(_cost, texts=taken, dots=dots, lines=others)
         text = min(within or places, key=cost)
+        if curve.form is not None and curve.strong and cost(text) >= _NEAR_DOT:
+            continue  # the names of its roofs and the form of its dots say whose it is
         found.append(text)
         taken += text_areas(text)
     return found

@@ -20,7 +20,8 @@ def figure(reports: Sequence[HierarchyReport]) -> Figure:
     curves = []
     for color, report in enumerate(reports):
         points = tuple(at for level in report.levels if (at := _at(level)))
-        curves.append(Curve(points, color, report.device.name, strong=False, form=color))
+        name = report.device.name if len(reports) > 1 else ""
+        curves.append(Curve(points, color, name, strong=False, form=color))
     dots = list(_dots(reports))
     sizes, rates = [dot.at[0] for dot in dots], [dot.at[1] for dot in dots]
     x_low, x_high = min(sizes) / _ROOM, max(sizes) * _ROOM

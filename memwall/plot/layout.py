@@ -88,7 +88,7 @@ def framed(figure: Figure, width: float = WIDTH, height: float = HEIGHT) -> tupl
         figure.dots, frame, lines, [area for text in beside for area in text_areas(text)]
     )
     marks += [*beside, *labels]
-    marks += at_ends(figure.curves, lines, right, frame.area.bottom)
+    marks += at_ends(figure.curves, lines, frame.area)
     for curve, line in zip(figure.curves, lines, strict=True):
         marks += on_curve(curve, line)
     marks += dots

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from memwall.plot.figure import Cloud, Curve, Dot, Figure, Point
+from memwall.plot.labels import Area
 from memwall.plot.margins import RADIUS, SMALL, form_of
 from memwall.plot.metrics import width_of
-from memwall.plot.scene import Mark, Shape, Text
+from memwall.plot.scene import Line, Mark, Shape, Text
 
 RING, CORNER, MARK, TINY, SMALL_POINT, FEW_POINT = 5.0, 4.5, 3.4, 1.4, 1.8, 3.5
 MANY_POINTS = 500
@@ -16,7 +17,8 @@ MOST_MARKS = 40
 """Marks on a curve."""
 MOST_SAID = 12
 """Values of a curve that are read out."""
-_LINE = SMALL * 1.15
+_LINE, _ASIDE = SMALL * 1.15, 3.0
+"""Pixels from name to name, and how far one may be from its curve's end without a line to it."""
 
 
 def some(count: int, most: int) -> list[int]:
@@ -44,24 +46,40 @@ def on_curve(curve: Curve, points: Sequence[Point]) -> Iterator[Mark]:
 
 def room_at_ends(curves: Sequence[Curve]) -> float:
     """Pixels that the names at the right ends of curves need."""
-    return max((8 + width_of(curve.end, SMALL) for curve in curves if curve.end), default=0.0)
+    return max((9 + width_of(curve.end, SMALL) for curve in curves if curve.end), default=0.0)
 
 
-def at_ends(
-    curves: Sequence[Curve], lines: Sequence[tuple[Point, ...]], right: float, bottom: float
-) -> Iterator[Text]:
-    """Names at the right ends of curves, moved apart where they would touch."""
+def at_ends(curves: Sequence[Curve], lines: Sequence[tuple[Point, ...]], area: Area) -> Iterator[Mark]:
+    """Names at the right ends of curves, moved apart where they would touch; lines lead to those far away."""
     ends = [(line[-1][1], curve) for curve, line in zip(curves, lines, strict=True) if curve.end]
     ends.sort(key=lambda each: each[0])
-    heights: list[float] = []
-    for y, _ in ends:
-        heights.append(max(y, heights[-1] + _LINE) if heights else y)
-    limit = bottom
-    for i in range(len(heights) - 1, -1, -1):  # and back, where the last ones would leave the frame
-        heights[i] = min(heights[i], limit)
-        limit = heights[i] - _LINE
-    for y, (_, curve) in zip(heights, ends, strict=True):
-        yield Text((right + 8, y + SMALL * 0.35), curve.end, SMALL, curve.color)
+    for y, (end, curve) in zip(
+        apart([end for end, _ in ends], _LINE, area.top, area.bottom), ends, strict=True
+    ):
+        if abs(y - end) > _ASIDE:
+            yield Line(((area.right + 1, end), (area.right + 7, y)), curve.color)
+        yield Text((area.right + 9, y + SMALL * 0.35), curve.end, SMALL, curve.color)
+
+
+def apart(heights: Sequence[float], distance: float, top: float, bottom: float) -> list[float]:
+    """Rising heights so far apart at least, each group that has to move around its own middle.
+
+    >>> apart([10, 12, 90], 10, 0, 100), apart([95, 99], 10, 0, 100)
+    ([6.0, 16.0, 90.0], [90.0, 100.0])
+    """
+    groups: list[list[float]] = []  # of heights less what their rank adds: these must not fall
+    for rank, height in enumerate(heights):
+        groups.append([height - rank * distance])
+        while len(groups) > 1 and _mean(groups[-2]) > _mean(groups[-1]):
+            last = groups.pop()
+            groups[-1] += last
+    means = [_mean(group) for group in groups for _ in group]
+    least = bottom - (len(heights) - 1) * distance
+    return [float(max(min(mean, least), top) + rank * distance) for rank, mean in enumerate(means)]
+
+
+def _mean(values: Sequence[float]) -> float:
+    return sum(values) / len(values)
 
 
 def of_dot(dot: Dot, at: Point) -> Shape:

@@ -101,7 +101,7 @@ def reports_of(
             except NotAvailable as error:
                 if "dtype" in given:  # the operator's own, which --dtype does not change
                     error.hint = error.hint.replace("--dtype ", f"--op {name}:...,dtype=")
-                refusals.append(Refusal(device.name, error))
+                refusals.append(Refusal(f"{name} on {device.name}", error))
             except UsageError as error:
                 raise in_plot_words(error, name) from None
     if texts and not reports:

@@ -226,7 +226,7 @@ def _curves(
         text = f"{formats} {format_flops_per_s(peak)}"
         roof = ((min(peak / rate, x.high), peak), (x.high, peak))
         brief = f"{device.name} {formats}" if several else formats
-        curves.append(Curve(roof, color, "", brief if several else text, brief))
+        curves.append(Curve(roof, color, "", brief if several else text, brief, end=brief if several else ""))
     return curves
 
 

@@ -88,25 +88,31 @@ def _cell(at: Point, figure: Figure, letters: Sequence[Sequence[str]]) -> tuple[
 
 
 def _label(figure: Figure, letters: list[list[str]]) -> None:
-    """Roofs have their labels at their right ends, where they do not hide each other."""
-    taken: set[int] = set()
-    for curve in figure.curves:
-        if not curve.label:
-            continue
+    """Roofs have their labels at their right ends, slopes at their lower ones, hiding no dot."""
+    width, rows = len(letters[0]), len(letters)
+    taken = {cell for dot in figure.dots if (cell := _cell(dot.at, figure, letters))}
+    for curve in (each for each in figure.curves if each.label):
         (x0, y0), (_, y1) = curve.points[0], curve.points[1]
         flat = y0 == y1
         cell = _cell((figure.x.high, y1) if flat else (x0, y0), figure, letters)
         if cell is None:
             continue
-        row = max(cell[1] - 1, 0)
-        start = len(letters[0]) - len(curve.label) - 1 if flat else min(cell[0] + 2, len(letters[0]) - 40)
-        if not flat:
-            row = max(cell[1] - 4, 0)
-            start = cell[0]
-        if row in taken or start < 0:
-            continue
-        taken.add(row)
-        letters[row][start : start + len(curve.label)] = curve.label
+        column, row = cell
+        last = width - len(curve.label) - 1
+        nearest = last if flat else min(column, last)
+        starts = range(nearest, max(nearest - _ALONG, -1), -1) if flat else range(nearest, nearest + 1)
+        near = (row - 1, row + 1) if flat else (row - 4, row - 3, row - 5)
+        places = ((start, each) for each in near if 0 <= each < rows for start in starts if start >= 0)
+        for start, each in places:
+            cells = {(start + i, each) for i in range(-1, len(curve.label) + 1)}
+            if not cells & taken:
+                taken |= cells
+                letters[each][start : start + len(curve.label)] = curve.label
+                break
+
+
+_ALONG = 30
+"""Columns that a roof's label may stand away from its end."""
 
 
 class Marks(NamedTuple):
