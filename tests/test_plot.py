@@ -328,7 +328,7 @@ def test_an_operator_that_cannot_be_read_says_so(text: str) -> None:
         ("roofline --measured nowhere.json", 3, "nowhere.json"),
         ("traffic", 2, "whose attention"),
         ("traffic --model llama3-8b --lengths 4096", 2, "room for 2 to 512 values"),
-        ("decode --model llama3-8b --gpu h100,h200", 2, "of one GPU"),
+        ("traffic --model llama3-8b --gpu h100,h200", 2, "of one GPU"),
         ("decode --model llama3-8b --batch 8:1", 2, "runs backwards"),
         ("decode --model bert-base", 4, "encoder"),
         ("memory --model lama3-8b", 2, "unknown model"),

@@ -13,7 +13,7 @@ from memwall.cli import run
 from memwall.plot import accuracy, decode, hierarchy, roofline
 from memwall.plot.figure import Axis, Curve, Dot, Figure, compact, decades, doublings
 from memwall.plot.labels import Area
-from memwall.plot.layout import layout
+from memwall.plot.layout import framed, layout
 from memwall.plot.margins import wrapped
 from memwall.plot.marks import at_ends, description
 from memwall.plot.metrics import width_of
@@ -85,7 +85,7 @@ def steps(context: int, batches: list[int]) -> list[memwall.StepReport]:
 
 def test_curves_of_decoding_have_their_names_at_the_ends_and_a_value_at_each_point() -> None:
     batches = [1, 8, 64, 512]
-    figure = decode.figure({each: steps(each, batches) for each in (1024, 32768)}, batches)
+    figure = decode.figure([steps(each, batches) for each in (1024, 32768)], batches)
     scene = layout(figure)
     ends = [mark for mark in scene.marks if isinstance(mark, Text) and mark.text in ("1024", "32768")]
     assert {mark.text for mark in ends} == {"1024", "32768"}
@@ -183,3 +183,37 @@ def test_letters_at_one_place_stand_side_by_side_or_are_in_the_key() -> None:
     assert set("ABCDEF") <= set(row)
     assert "letters side by side are at one place" in text
     assert "G  dot 6, where A is" in text
+
+
+def test_a_terminals_roof_labels_hide_no_dot() -> None:
+    axis = Axis("", 1, 100, ((1, "1"),))
+    roof = Curve(((1.0, 50.0), (100.0, 50.0)), 0, label="bf16 989.4 TFLOP/s")
+    dots = (Dot((60.0, 60.0), 0, "a dot"), Dot((20.0, 40.0), 0, "another"))
+    lines = render(Figure("", "", axis, axis, (roof,), dots), 60, 14).splitlines()
+    drawing = [line for line in lines if line[-1:] != "│" and ("│" in line or "┤" in line)]
+    assert sum("bf16 989.4 TFLOP/s" in line for line in drawing) == 1
+    assert (
+        sum("A" in line for line in drawing)
+        == sum("B" in line.replace("TFLOP/s", "") for line in drawing)
+        == 1
+    )
+
+
+@pytest.mark.parametrize("size", [(820, 560), (390, 520)])
+def test_roofs_of_many_gpus_and_formats_have_names_that_do_not_touch(size: tuple[float, float]) -> None:
+    devices = [memwall.gpu(name) for name in (*NAMES, "mi300x")]
+    figure = roofline.figure(devices, [], dtypes=["bf16", "fp8", "int8"])
+    texts = [mark for mark in layout(figure, *size).marks if isinstance(mark, Text)]
+    names = [text for text in texts if re.fullmatch(r"\w+ (bf16|fp8|int8|, )+", text.text)]
+    assert len(names) == 8
+    heights = sorted(text.at[1] for text in names)
+    assert all(second - first >= 14 for first, second in itertools.pairwise(heights))
+    for text in names:
+        assert text.at[0] + width_of(text.text, text.height) <= size[0]
+
+
+def test_what_stands_above_a_small_picture_leaves_it_room() -> None:
+    devices = [memwall.gpu(name) for name in NAMES]
+    scene, frame = framed(roofline.figure(devices, []), 280, 280)
+    assert frame.area.bottom - frame.area.top >= 140
+    assert scene.height > 280

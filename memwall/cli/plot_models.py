@@ -31,6 +31,7 @@ from memwall.hardware import Device
 from memwall.reports.case import DEFAULT_DTYPE
 
 LENGTHS, BATCHES, CONTEXTS = "256:131072:log2", "1:512:log2", "1024,8192,32768,131072"
+ONE_CONTEXT = "8192"
 MOST_VALUES, MOST_CURVES, MOST_BARS = 512, 8, 24
 """Points of a curve, and curves and bars that can be told apart."""
 
@@ -45,6 +46,7 @@ Examples:
 DECODE_EPILOG = """\b
 Examples:
   memwall plot decode --model llama3-8b --gpu h200 -o decode.svg
+  memwall plot decode --model llama3-8b --gpu a100,h100,b200 --context 8192 -o decode.svg
   memwall plot decode --model llama3-8b --gpu h100 --engine vllm --estimate --batch 1:256:log2
   memwall plot decode --model deepseek-v3 --gpu b200 --tp 8 --ep 8 --batch 1:256:log2 --context 4096,32768
 """
@@ -86,9 +88,11 @@ def plot_traffic(
 
 @click.command("decode", epilog=DECODE_EPILOG)
 @click.option("--model", type=MODEL, required=True, help="a model: memwall model list")
-@ONE_GPU
+@gpu_option
 @click.option("--batch", metavar="RANGE", default=BATCHES, show_default=True, help="sequences at once")
-@click.option("--context", metavar="RANGE", default=CONTEXTS, show_default=True, help="one curve each")
+@click.option(
+    "--context", metavar="RANGE", help=f"one curve each; default {CONTEXTS}, of several GPUs {ONE_CONTEXT}"
+)
 @click.option("--dtype", type=Format(), help="compute and storage format of the linear layers; default bf16")
 @click.option("--weight-dtype", type=Format(), help="storage format of the linear layers")
 @click.option("--kv-dtype", type=Format(), help="storage format of the cache")
@@ -102,33 +106,38 @@ def plot_decode(
     model: str,
     gpu: str | None,
     batch: str,
-    context: str,
+    context: str | None,
     changes: Any,
-    output: Any,
-    form: Any,
-    size: Any,
     estimate: bool,
     **words: Any,
 ) -> int:
-    """Time per token over batch, a curve for each context."""
+    """Time per token over batch, a curve for each context and GPU."""
     from memwall.plot import decode as view
-    from memwall.plot.notes import changed
-    from memwall.reports.step import step
+    from memwall.plot.notes import changed, with_notes
+    from memwall.reports.step import StepReport, step
 
+    target = {name: words.pop(name) for name in ("output", "form", "size")}
     for name in () if estimate else ("library", "engine"):
         if words[name] is not None:
             raise UsageError(f"--{name} is of the estimate", "Add --estimate")
-    device = _one(gpu, changes)
+    gpus = len(named_gpus(gpu))
     loaded = load_model(model)
     words["bound_only"] = not estimate
     batches = counts_of(batch, "--batch", 2, MOST_VALUES, BATCHES)
-    contexts = counts_of(context, "--context", 1, MOST_CURVES, "4096,32768")
-    reports = {
-        each: [step(loaded, gpu=device, batch=b, context=each, **words) for b in batches] for each in contexts
-    }
-    return show(
-        changed(view.figure(reports, batches), changes), {"output": output, "form": form, "size": size}
-    )
+    usual = CONTEXTS if gpus == 1 else ONE_CONTEXT
+    contexts = counts_of(context or usual, "--context", 1, MOST_CURVES // min(gpus, MOST_CURVES), ONE_CONTEXT)
+    if gpus > MOST_CURVES:
+        raise UsageError(f"{gpus} GPUs are too many, {MOST_CURVES} curves can be told apart", "Name fewer")
+
+    def on(device: Device) -> list[list[StepReport]]:
+        return [
+            [step(loaded, gpu=device, batch=b, context=each, **words) for b in batches] for each in contexts
+        ]
+
+    rows = on_each(gpu, changes, on)
+    picture = view.figure([row for each in answered(rows) for row in each], batches)
+    refusals = [f"{row.gpu}: {row.error.message}" for row in rows if isinstance(row, Refusal)]
+    return show(changed(with_notes(picture, refusals), changes), target)
 
 
 @click.command("memory", epilog=MEMORY_EPILOG)
@@ -181,8 +190,8 @@ def _combinations(options: dict[str, str | None]) -> Iterator[dict[str, Any]]:
         yield dict(zip(lists, values, strict=True))
 
 
-def _one(gpu: str | None, changes: Any = None) -> Device:
+def _one(gpu: str | None) -> Device:
     names = named_gpus(gpu)
     if len(names) > 1:
         raise UsageError("this picture is of one GPU", f"Name one: --gpu {names[0]}")
-    return hardware.load(names[0], changes)
+    return hardware.load(names[0])

@@ -23,7 +23,8 @@ from memwall.plot.marks import (
 from memwall.plot.metrics import width_of
 from memwall.plot.scene import FAINT, GRID, INK, Line, Mark, Scene, Shape, Text
 
-WIDTH, HEIGHT = 820.0, 560.0
+WIDTH, HEIGHT, LEAST = 820.0, 560.0, 150.0
+"""Pixels of a picture, and of what is within its axes, however much stands above."""
 DIRECT_LABELS = 8
 """Dots that have their names beside them; more have numbers, and a key."""
 ON_EACH_OTHER, TOUCHING, CROWD = 4.0, 2 * RADIUS, 24
@@ -70,6 +71,7 @@ def framed(figure: Figure, width: float = WIDTH, height: float = HEIGHT) -> tupl
     names, top = legend(entries(figure), top, width)
     left = 18 + SMALL + max(width_of(text, SMALL) for _, text in figure.y.ticks)
     right = width - max(18, 8 + room_at_ends(figure.curves))
+    height = max(height, top + LEAST + 70)
     frame = Frame(Area(left, top + 12, right, height - 58), figure.x, figure.y)
     lines = [tuple(map(frame.at, curve.points)) for curve in figure.curves]
     marks: list[Mark] = [*title, *names, *_axes(frame, width)]
