@@ -315,6 +315,7 @@ def test_an_operator_that_cannot_be_read_says_so(text: str) -> None:
         ("roofline --op gemv -o plot.png --format svg", 2, "Leave out --format, or name it *.svg"),
         ("roofline --op gemv --dtype ,", 2, "--dtype names no format"),
         ("accuracy --gpu h100", 2, "--data MEASURED.csv"),
+        ("accuracy --data . --gpu h101", 2, "unknown GPU 'h101'"),
         ("decode --model llama3-8b --context 1:9", 2, "room for 1 to 8 values, not 9"),
         ("roofline --op gemv --levels l3", 2, "no memory is called 'l3'"),
         ("roofline --op gemv --levels ,", 2, "Any of hbm,l2,smem"),

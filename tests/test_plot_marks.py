@@ -217,3 +217,28 @@ def test_what_stands_above_a_small_picture_leaves_it_room() -> None:
     scene, frame = framed(roofline.figure(devices, []), 280, 280)
     assert frame.area.bottom - frame.area.top >= 140
     assert scene.height > 280
+
+
+@pytest.mark.parametrize("size", [(820, 560), (390, 520)])
+def test_each_of_sixty_operators_is_found_by_picture_and_key(size: tuple[float, float]) -> None:
+    rows = [2**i for i in range(12)]
+    texts = [f"gemm:m={m},n={n},k=4096" for m in rows for n in (1024, 4096, 8192)]
+    texts += [f"{op}:rows={m},cols=8192" for m in rows for op in ("rmsnorm", "softmax")]
+    h100 = memwall.gpu("h100")
+    marks = [
+        mark.text
+        for mark in layout(roofline.figure([h100], reports_of(texts, [h100], "bf16")[0]), *size).marks
+        if isinstance(mark, Text)
+    ]
+    drawn = {n for text in marks if re.fullmatch(r"\d+(, \d+)*", text) for n in text.split(", ")}
+    drawn |= {text.split(" ")[0] for text in marks if re.fullmatch(r"\d+ \+\d+", text)}
+    key = {
+        found[1]: found[2]
+        for text in marks
+        if (found := re.match(r"(\d+) {1,2}(?:gemm|rmsnorm|softmax) .*?(?:, (at \d+|no room.*))?$", text))
+    }
+    assert len(key) == 60
+    for number, where in key.items():
+        place = where.removeprefix("at ") if where else number
+        assert place in drawn or where == "no room to mark it", (number, where)
+    assert sum(where == "no room to mark it" for where in key.values() if where) <= 6

@@ -9,6 +9,7 @@ from memwall.errors import FileError, MemwallError
 from memwall.estimate import measurements
 from memwall.estimate.predict import predict
 from memwall.estimate.rows import Row
+from memwall.hardware import load
 from memwall.plot import notes
 from memwall.plot.figure import Axis, Cloud, Curve, Figure, Point, decades
 from memwall.reports.accuracy import TOLERANCE, label, nothing
@@ -47,7 +48,10 @@ def agreement(data: str | None = None, gpu: str | None = None) -> Agreement:
 
     Raises:
         FileError: nothing there can be read, or no row of it has an estimate.
+        UsageError: there is no such `gpu`.
     """
+    if gpu is not None:
+        load(gpu)
     reading = measurements.read(data, gpu) if data else measurements.read_shipped()
     rows: list[Row | MemwallError] = [each.row for each in reading.measured]
     points: dict[str, list[Point]] = {group: [] for group in GROUPS}

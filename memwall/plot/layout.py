@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import NamedTuple
 
 from memwall.plot.bars import layout_bars
@@ -29,9 +29,10 @@ DIRECT_LABELS = 8
 """Dots that have their names beside them; more have numbers, and a key."""
 ON_EACH_OTHER, TOUCHING, CROWD = 4.0, 2 * RADIUS, 24
 """Pixels between dots that one cannot tell apart, and in a crowd of so many that touch."""
+MOST_TOGETHER = 7
+"""Numbers beside one dot that can be read."""
 _NOWHERE = 2000.0
 """Pixels that a label without a place counts."""
-_UNMARKED = ", no room to mark it"
 NEAR = 50.0
 """Pixels within which a name still belongs to its dot at a glance."""
 
@@ -134,9 +135,12 @@ def _dots(
         texts = _together(
             [dot.label if dot.minor else numbers.get(dot.label, "") for dot in shown], shown, at
         )
+        groups = {text: text.split(", ") for text in texts if text}
+        texts = [_brief(text) for text in texts]
         placed = _placed(shown, at, texts, frame.area, areas, lines, taken)
-        lost = {n for text, where in zip(texts, placed, strict=True) if not where for n in text.split(", ")}
-        key = [f"{number}  {label}{_UNMARKED * (number in lost)}" for label, number in numbers.items()]
+        marked = {text for text, where in zip(texts, placed, strict=True) if where}
+        where_of = {n: _place_of(text, n, marked) for text, group in groups.items() for n in group}
+        key = [f"{number}  {label}{where_of.get(number, '')}" for label, number in numbers.items()]
     labels: list[Mark] = []
     for point, where in zip(at, placed, strict=True):
         if where and where.far:
@@ -170,6 +174,21 @@ def _together(texts: Sequence[str], dots: Sequence[Dot], at: Sequence[Point]) ->
         elif texts[i] != texts[first]:
             found[first], found[i] = f"{found[first]}, {texts[i]}", ""
     return found
+
+
+def _brief(text: str) -> str:
+    """Numbers that stand together, the first and how many more where they are too many to read."""
+    first, *more = text.split(", ")
+    return f"{first} +{len(more)}" if len(more) >= MOST_TOGETHER else text
+
+
+def _place_of(text: str, number: str, marked: Collection[str]) -> str:
+    """What the key says of a number that one does not find in the picture itself."""
+    brief = _brief(text)
+    if brief not in marked:
+        return ", no room to mark it"
+    first = text.partition(",")[0]
+    return f", at {first}" if brief != text and number != first else ""
 
 
 def _named(dot: Dot) -> bool:
