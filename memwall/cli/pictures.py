@@ -25,7 +25,7 @@ def picture_options(command: F) -> F:
         click.option(
             "--size",
             help="pixels, 390x520 for a phone, default 820x560; in the terminal columns x lines, 120x40, "
-            "of the drawing: title, key and notes come on top",
+            "of the drawing, its key and notes below",
         ),
         click.option(
             "--format", "form", type=click.Choice([*FORMATS.values()]), help="default: by the ending"

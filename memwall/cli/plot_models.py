@@ -32,6 +32,7 @@ from memwall.reports.case import DEFAULT_DTYPE
 
 LENGTHS, BATCHES, CONTEXTS = "256:131072:log2", "1:512:log2", "1024,8192,32768,131072"
 ONE_CONTEXT = "8192"
+EXAMPLES = {"batch": "1,8,64", "context": "4096,32768", "tp": "8"}
 MOST_VALUES, MOST_CURVES, MOST_BARS = 512, 8, 24
 """Points of a curve, and curves and bars that can be told apart."""
 
@@ -185,7 +186,7 @@ def _combinations(options: dict[str, str | None]) -> Iterator[dict[str, Any]]:
         if text is not None and name.endswith("dtype"):
             lists[name] = formats_of(text, flag)
         elif text is not None:
-            lists[name] = counts_of(text, flag, 1, MOST_BARS, "1,8,64")
+            lists[name] = counts_of(text, flag, 1, MOST_BARS, EXAMPLES[name])
     for values in itertools.product(*lists.values()):
         yield dict(zip(lists, values, strict=True))
 
