@@ -156,3 +156,8 @@ def test_help_says_that_one_gpu_is_drawn(capsys: pytest.CaptureFixture[str]) -> 
     assert run(["plot", "traffic", "--help"]) == 0
     out = " ".join(capsys.readouterr().out.split())
     assert "one GPU, by name or file" in out
+
+
+def test_a_folder_of_tables_is_measured_too(tmp_path: Path) -> None:
+    (tmp_path / "h100.csv").write_text(HEAD + GOOD)
+    assert len(runs(str(tmp_path), [memwall.gpu("h100")], []).found) == 1

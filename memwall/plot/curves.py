@@ -24,7 +24,7 @@ def curve_labels(
 ) -> list[Text]:
     """A slope's label along it, a roof's above its right end or below, each clear of the ones before.
 
-    A main slope of several GPUs without room goes without: others tell whose it is.
+    A slope of several GPUs without room goes without: the legend has its rate.
 
     Args:
         curves: those with a label get one.
@@ -45,8 +45,9 @@ def curve_labels(
         within = [text for text in places if all(each.inside(area) for each in text_areas(text))]
         cost = partial(_cost, texts=taken, dots=dots, lines=others)
         text = min(within or places, key=cost)
-        if curve.form is not None and curve.strong and cost(text) >= _NEAR_DOT:
-            continue  # the names of its roofs and the form of its dots say whose it is
+        most = _NEAR_DOT if curve.strong else _ON_TEXT  # a main slope has roofs and dots that say whose it is
+        if curve.form is not None and cost(text) >= most:
+            continue
         found.append(text)
         taken += text_areas(text)
     return found

@@ -46,14 +46,12 @@ class Name(NamedTuple):
 
 def _names(rows: Sequence[Sequence[StepReport]]) -> list[Name]:
     """The rows by what they differ in: contexts, GPUs, or both."""
-    gpus, contexts = ([(row[0].device.name) for row in rows], [row[0].tokens.seq_kv for row in rows])
-    if len(set(gpus)) == 1:
-        return [Name(f"context {context}", str(context)) for context in contexts]
-    if len(set(contexts)) == 1:
-        return [Name(f"{gpu}, context {context}", gpu) for gpu, context in zip(gpus, contexts, strict=True)]
+    those = [(row[0].device.name, row[0].tokens.seq_kv) for row in rows]
+    if len({gpu for gpu, _ in those}) == 1:
+        return [Name(f"context {context}", str(context)) for _, context in those]
+    several = len({context for _, context in those}) > 1
     return [
-        Name(f"{gpu}, context {context}", f"{gpu} {context}")
-        for gpu, context in zip(gpus, contexts, strict=True)
+        Name(f"{gpu}, context {context}", f"{gpu} {context}" if several else gpu) for gpu, context in those
     ]
 
 

@@ -50,7 +50,7 @@ def runs(path: str, devices: Sequence[Device], reports: Sequence[RooflineReport]
     Runs on warm data are left out: what L2 holds is not bound by main memory.
 
     Args:
-        path: a record of `memwall verify`, the name of a GPU that one is shipped for, or a measured table as
+        path: a record of `memwall verify`, the name of a GPU that one is shipped for, or measured tables as
             `memwall accuracy` reads it.
         devices: of the picture; the first is that of tables that name none.
         reports: the operators asked for.
@@ -59,7 +59,7 @@ def runs(path: str, devices: Sequence[Device], reports: Sequence[RooflineReport]
         FileError: missing, neither, or without any row that can be read.
     """
     left_out: Counter[str] = Counter()
-    table = path.lower().endswith(".csv")
+    table = path.lower().endswith(".csv") or os.path.isdir(path)
     found = _of_table(path, devices, left_out) if table else _of_record(path, devices, left_out)
     if reports:
         wanted = [_key(report) for report in reports]
