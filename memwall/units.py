@@ -17,7 +17,7 @@ KILO, MEGA, GIGA, TERA = 10**3, 10**6, 10**9, 10**12
 KIBI, MEBI, GIBI, TEBI = 2**10, 2**20, 2**30, 2**40
 
 _DECIMAL = (("P", 10**15), ("T", TERA), ("G", GIGA), ("M", MEGA), ("k", KILO))
-_BINARY = (("Ti", TEBI), ("Gi", GIBI), ("Mi", MEBI), ("Ki", KIBI))
+_BINARY = (("Pi", 2**50), ("Ti", TEBI), ("Gi", GIBI), ("Mi", MEBI), ("Ki", KIBI))
 _SECONDS = (("s", 1.0), ("ms", 1e-3), ("us", 1e-6), ("ns", 1e-9))
 
 # A key's ending names its unit; the factor takes the number to SI. The longest ending wins.

@@ -12,6 +12,8 @@ from memwall.catalog import HARDWARE
 from memwall.cli import run
 from memwall.errors import NotPublished, UsageError
 from memwall.hierarchy import levels
+from memwall.memory.budget import total_memory
+from memwall.reports.hierarchy import hierarchy
 from memwall.reports.levels import level_roofline
 
 EVERY = sorted(HARDWARE.names())
@@ -58,6 +60,21 @@ def test_levels_grow_and_slow_down_outwards(gpu: str) -> None:
     for each in found:
         for constant in (each.size, each.bandwidth, each.latency_source):
             assert constant is None or constant.source
+
+
+@pytest.mark.parametrize("gpu", EVERY)
+def test_main_memory_is_as_large_as_where_models_are_fitted_into_it(gpu: str) -> None:
+    report = hierarchy(gpu)
+    main = next(each.size for each in report.levels if each.limit == "hbm")
+    assert main == total_memory(report.device)
+
+
+def test_a_size_without_a_drivers_total_is_marked_as_assumed(capsys: pytest.CaptureFixture[str]) -> None:
+    """192 GB on the label are 192 GiB x 0.99 = 204.1 GB to programs."""
+    assert run(shlex.split("hierarchy --gpu mi300x")) == 0
+    out = capsys.readouterr().out
+    assert "204.1 GB *" in out
+    assert "192 GiB x 0.99" in out
 
 
 def test_json_has_a_source_for_each_number(capsys: pytest.CaptureFixture[str]) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from memwall.cli.options import Format, split_names
 from memwall.errors import UsageError
-from memwall.units import parse_count
 
 
 def counts_of(text: str, flag: str, least: int, most: int, example: str) -> list[int]:
@@ -15,9 +14,11 @@ def counts_of(text: str, flag: str, least: int, most: int, example: str) -> list
     """
     from memwall.sweeps.ranges import parse_axis
 
-    if example.isdecimal() and text.isdecimal():
-        parse_count(text, flag, example=int(example))
-    axis = parse_axis(text, flag, flag)
+    try:
+        axis = parse_axis(text, flag, flag)
+    except UsageError as error:
+        general = error.hint.startswith("Write it like")  # of counts, not of this flag's
+        raise UsageError(error.message, f"Try {flag} {example}" if general else error.hint) from None
     if not least <= len(axis) <= most:
         raise UsageError(
             f"{flag}: this picture has room for {least} to {most} values, not {len(axis):,}",

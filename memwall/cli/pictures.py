@@ -24,7 +24,8 @@ def picture_options(command: F) -> F:
     for option in (
         click.option(
             "--size",
-            help="pixels, 390x520 for a phone, default 820x560; in the terminal columns x lines, 120x40",
+            help="pixels, 390x520 for a phone, default 820x560; in the terminal columns x lines, 120x40, "
+            "of the drawing, its key and notes below",
         ),
         click.option(
             "--format", "form", type=click.Choice([*FORMATS.values()]), help="default: by the ending"
@@ -40,8 +41,8 @@ def show(picture: Picture, target: dict[str, Any]) -> int:
     path, form = target["output"], target["form"]
     suffix = os.path.splitext(path or "")[1].lower()
     form = form or FORMATS.get(suffix) or ("text" if path is None else "svg")
-    if path not in (None, "-") and suffix not in FORMATS and not target["form"]:
-        raise UsageError(f"-o {shown(path, 120)}: which format is it", "Try -o plot.svg, .png or .pdf")
+    if path not in (None, "-"):
+        _check_name(path, suffix, target["form"])
     if FORMATS.get(suffix, form) != form:
         ending = next(ending for ending, name in FORMATS.items() if name == form)
         raise UsageError(
@@ -63,6 +64,25 @@ def show(picture: Picture, target: dict[str, Any]) -> int:
 
     write_bytes(output, drawn(drawing, form))
     return 0
+
+
+def _check_name(path: str, suffix: str, form: str | None) -> None:
+    """A file that a picture can be written to.
+
+    Raises:
+        UsageError: a folder, or an ending that names no format that memwall draws.
+    """
+    named = f"-o {shown(path, 120)}"
+    if os.path.isdir(path):
+        raise UsageError(f"{named} is a folder", f"Name a file in it: -o {os.path.join(path, 'plot.svg')}")
+    if form or suffix in FORMATS:
+        return
+    endings = ", ".join(FORMATS)
+    wrong = f"{named}: '{shown(suffix)}' is no format of pictures here, {endings} are"
+    if not suffix:
+        wrong = f"{named} has no ending, so which format is it"
+    likely = os.path.splitext(path)[0] or "plot"
+    raise UsageError(wrong, f"Try -o {shown(likely, 120)}.svg, or --format svg")
 
 
 def _in_terminal(picture: Picture, size: str | None) -> str:

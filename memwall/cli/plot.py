@@ -8,7 +8,6 @@ from typing import Any
 import click
 
 from memwall import hardware
-from memwall.cli.devices import answered
 from memwall.cli.lists import formats_of
 from memwall.cli.options import GPU, gpu_option, named_gpus, set_option
 from memwall.cli.pictures import picture_options, show
@@ -76,33 +75,41 @@ def plot_roofline(
     """The log-log roofline of GPUs, with operators on it."""
     from memwall.plot import roofline as view
     from memwall.plot.levels import levels_of
-    from memwall.plot.measured import runs
+    from memwall.plot.measured import Runs, runs
+    from memwall.plot.notes import changed, with_notes
     from memwall.plot.ops import reports_of
 
     devices = [hardware.load(name, changes) for name in named_gpus(gpu)]
     dtypes = formats_of(dtype, "--dtype")
     reports, refusals = reports_of(ops, devices, dtypes[0] if dtypes else DEFAULT_DTYPE)
-    answered([*reports, *refusals])
-    found = runs(measured, devices, reports) if measured else []
-    if measured and not found:
+    notes = [f"{refusal.gpu}: {refusal.error.message}" for refusal in refusals]
+    hints = [f"{refusal.gpu}: {refusal.error}" for refusal in refusals]
+    kept = runs(measured, devices, reports) if measured else Runs([], {})
+    if measured and not kept.found:
         names = ", ".join(device.name for device in devices)
-        click.echo(f"warning: {shown(measured, 120)} has no run of these operators on {names}", err=True)
+        hints.append(f"{shown(measured, 120)} has no run of these operators on {names}")
+        notes.append(hints[-1])
+    for warning in [*hints, *kept.warnings]:
+        click.echo(f"warning: {warning}", err=True)
     if not ops:
-        reports = list({id(run.report.case): run.report for run in found}.values())
-    chosen = levels_of(levels) if levels else None
-    return show(view.figure(devices, reports, found, dtypes, levels=chosen), target)
+        reports = list({id(run.report.case): run.report for run in kept.found}.values())
+    chosen = levels_of(levels) if levels is not None else None
+    picture = view.figure(devices, reports, kept.found, dtypes, levels=chosen)
+    return show(changed(with_notes(picture, [*notes, *kept.notes]), changes), target)
 
 
 @command.command("hierarchy", epilog=HIERARCHY_EPILOG)
 @gpu_option
+@set_option
 @picture_options
-def plot_hierarchy(gpu: str | None, **target: Any) -> int:
+def plot_hierarchy(gpu: str | None, changes: Any, **target: Any) -> int:
     """Size and bandwidth of every level of memory, of one GPU or several."""
     from memwall.plot import hierarchy as view
+    from memwall.plot.notes import changed
     from memwall.reports.hierarchy import hierarchy
 
-    reports = [hierarchy(hardware.load(name)) for name in named_gpus(gpu)]
-    return show(view.figure(reports), target)
+    reports = [hierarchy(hardware.load(name, changes)) for name in named_gpus(gpu)]
+    return show(changed(view.figure(reports), changes), target)
 
 
 @command.command("accuracy", epilog=ACCURACY_EPILOG)
@@ -119,7 +126,11 @@ def plot_accuracy(data: str | None, gpu: str | None, bound: bool, **target: Any)
             "--gpu is of measured tables that name none, and those that memwall ships do",
             "Leave it out, or name a table of your own: --data MEASURED.csv",
         )
-    return show(view.figure(view.agreement(data, gpu), bound=bound), target)
+    found = view.agreement(data, gpu)
+    if data:
+        for warning in view.warnings(found, bound=bound):
+            click.echo(f"warning: {warning}", err=True)
+    return show(view.figure(found, bound=bound), target)
 
 
 for each in (plot_traffic, plot_decode, plot_memory):

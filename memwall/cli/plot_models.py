@@ -26,14 +26,17 @@ from memwall.cli.options import (
     shape_options,
 )
 from memwall.cli.pictures import picture_options, show
-from memwall.errors import UsageError
+from memwall.errors import Refusal, UsageError
 from memwall.hardware import Device
 from memwall.reports.case import DEFAULT_DTYPE
 
 LENGTHS, BATCHES, CONTEXTS = "256:131072:log2", "1:512:log2", "1024,8192,32768,131072"
-EXAMPLES = {"batch": "8", "context": "4096", "tp": "8"}
+ONE_CONTEXT = "8192"
+EXAMPLES = {"batch": "1,8,64", "context": "4096,32768", "tp": "8"}
 MOST_VALUES, MOST_CURVES, MOST_BARS = 512, 8, 24
 """Points of a curve, and curves and bars that can be told apart."""
+
+ONE_GPU = click.option("--gpu", metavar="GPU", help="one GPU, by name or file; default h100")
 
 TRAFFIC_EPILOG = """\b
 Examples:
@@ -44,6 +47,7 @@ Examples:
 DECODE_EPILOG = """\b
 Examples:
   memwall plot decode --model llama3-8b --gpu h200 -o decode.svg
+  memwall plot decode --model llama3-8b --gpu a100,h100,b200 --context 8192 -o decode.svg
   memwall plot decode --model llama3-8b --gpu h100 --engine vllm --estimate --batch 1:256:log2
   memwall plot decode --model deepseek-v3 --gpu b200 --tp 8 --ep 8 --batch 1:256:log2 --context 4096,32768
 """
@@ -58,7 +62,7 @@ Examples:
 
 @click.command("traffic", epilog=TRAFFIC_EPILOG)
 @click.option("--model", type=MODEL, help="a model: memwall model list; or give --heads and --head-dim")
-@gpu_option
+@ONE_GPU
 @shape_options(tuple(name for name in ATTENTION_DIMS if not name.startswith("seq")))
 @click.option("--lengths", metavar="RANGE", default=LENGTHS, show_default=True, help="sequence lengths")
 @click.option("--dtype", type=Format(), default=DEFAULT_DTYPE, show_default=True, help="format")
@@ -87,7 +91,9 @@ def plot_traffic(
 @click.option("--model", type=MODEL, required=True, help="a model: memwall model list")
 @gpu_option
 @click.option("--batch", metavar="RANGE", default=BATCHES, show_default=True, help="sequences at once")
-@click.option("--context", metavar="RANGE", default=CONTEXTS, show_default=True, help="one curve each")
+@click.option(
+    "--context", metavar="RANGE", help=f"one curve each; default {CONTEXTS}, of several GPUs {ONE_CONTEXT}"
+)
 @click.option("--dtype", type=Format(), help="compute and storage format of the linear layers; default bf16")
 @click.option("--weight-dtype", type=Format(), help="storage format of the linear layers")
 @click.option("--kv-dtype", type=Format(), help="storage format of the cache")
@@ -101,30 +107,38 @@ def plot_decode(
     model: str,
     gpu: str | None,
     batch: str,
-    context: str,
+    context: str | None,
     changes: Any,
-    output: Any,
-    form: Any,
-    size: Any,
     estimate: bool,
     **words: Any,
 ) -> int:
-    """Time per token over batch, a curve for each context."""
+    """Time per token over batch, a curve for each context and GPU."""
     from memwall.plot import decode as view
-    from memwall.reports.step import step
+    from memwall.plot.notes import changed, with_notes
+    from memwall.reports.step import StepReport, step
 
+    target = {name: words.pop(name) for name in ("output", "form", "size")}
     for name in () if estimate else ("library", "engine"):
         if words[name] is not None:
             raise UsageError(f"--{name} is of the estimate", "Add --estimate")
-    device = _one(gpu, changes)
+    gpus = len(named_gpus(gpu))
     loaded = load_model(model)
     words["bound_only"] = not estimate
     batches = counts_of(batch, "--batch", 2, MOST_VALUES, BATCHES)
-    contexts = counts_of(context, "--context", 1, MOST_CURVES, "4096,32768")
-    reports = {
-        each: [step(loaded, gpu=device, batch=b, context=each, **words) for b in batches] for each in contexts
-    }
-    return show(view.figure(reports, batches), {"output": output, "form": form, "size": size})
+    usual = CONTEXTS if gpus == 1 else ONE_CONTEXT
+    contexts = counts_of(context or usual, "--context", 1, MOST_CURVES // min(gpus, MOST_CURVES), ONE_CONTEXT)
+    if gpus > MOST_CURVES:
+        raise UsageError(f"{gpus} GPUs are too many, {MOST_CURVES} curves can be told apart", "Name fewer")
+
+    def on(device: Device) -> list[list[StepReport]]:
+        return [
+            [step(loaded, gpu=device, batch=b, context=each, **words) for b in batches] for each in contexts
+        ]
+
+    rows = on_each(gpu, changes, on)
+    picture = view.figure([row for each in answered(rows) for row in each], batches)
+    refusals = [f"{row.gpu}: {row.error.message}" for row in rows if isinstance(row, Refusal)]
+    return show(changed(with_notes(picture, refusals), changes), target)
 
 
 @click.command("memory", epilog=MEMORY_EPILOG)
@@ -143,6 +157,7 @@ def plot_decode(
 def plot_memory(model: str, gpu: str | None, changes: Any, **options: Any) -> int:
     """What fills a GPU: weights, cache, reserve, against its memory."""
     from memwall.plot import memory as view
+    from memwall.plot.notes import changed, with_notes
     from memwall.reports.capacity import CapacityReport, capacity
 
     target = {name: options.pop(name) for name in ("output", "form", "size")}
@@ -157,8 +172,10 @@ def plot_memory(model: str, gpu: str | None, changes: Any, **options: Any) -> in
     def on(device: Device) -> list[CapacityReport]:
         return [capacity(loaded, gpu=device, **each) for each in asked]
 
-    reports = [report for each in answered(on_each(gpu, changes, on)) for report in each]
-    return show(view.figure(reports), target)
+    rows = on_each(gpu, changes, on)
+    reports = [report for each in answered(rows) for report in each]
+    refusals = [f"{row.gpu}: {row.error.message}" for row in rows if isinstance(row, Refusal)]
+    return show(changed(with_notes(view.figure(reports), refusals), changes), target)
 
 
 def _combinations(options: dict[str, str | None]) -> Iterator[dict[str, Any]]:
@@ -174,8 +191,8 @@ def _combinations(options: dict[str, str | None]) -> Iterator[dict[str, Any]]:
         yield dict(zip(lists, values, strict=True))
 
 
-def _one(gpu: str | None, changes: Any = None) -> Device:
+def _one(gpu: str | None) -> Device:
     names = named_gpus(gpu)
     if len(names) > 1:
         raise UsageError("this picture is of one GPU", f"Name one: --gpu {names[0]}")
-    return hardware.load(names[0], changes)
+    return hardware.load(names[0])

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from memwall.errors import MemwallError
+from memwall.errors import FileError, MemwallError
 from memwall.estimate import measurements
 from memwall.estimate.predict import predict
 from memwall.estimate.rows import Row
+from memwall.hardware import load
+from memwall.plot import notes
 from memwall.plot.figure import Axis, Cloud, Curve, Figure, Point, decades
-from memwall.reports.accuracy import label
-from memwall.units import format_seconds
+from memwall.reports.accuracy import TOLERANCE, label, nothing
+from memwall.units import format_seconds, significant
 
 GROUPS = ("products", "prefill attention", "decode attention", "streams, norms, softmax")
 WITHIN = 0.25
@@ -26,6 +28,10 @@ class Agreement(NamedTuple):
     """Measured and estimated time [s], by group."""
     bounds: Mapping[str, tuple[Point, ...]]
     """Measured and bound time [s]."""
+    left_out: Mapping[str, int]
+    """Why rows have no point, and how many."""
+    beaten: Sequence[str]
+    """Rows that were faster than their bound."""
 
     @property
     def every(self) -> list[Point]:
@@ -41,22 +47,46 @@ def agreement(data: str | None = None, gpu: str | None = None) -> Agreement:
         gpu: the GPU of tables that name none.
 
     Raises:
-        FileError: nothing there can be read.
+        FileError: nothing there can be read, or no row of it has an estimate.
+        UsageError: there is no such `gpu`.
     """
+    if gpu is not None:
+        load(gpu)
     reading = measurements.read(data, gpu) if data else measurements.read_shipped()
     rows: list[Row | MemwallError] = [each.row for each in reading.measured]
     points: dict[str, list[Point]] = {group: [] for group in GROUPS}
     bounds: dict[str, list[Point]] = {group: [] for group in GROUPS}
+    left_out, beaten = dict(reading.left_out), []
     for each, answer in zip(reading.measured, predict(rows), strict=True):
-        if not isinstance(answer, MemwallError) and answer.estimate_time_s is not None:
-            group = _group(each.row)
+        if isinstance(answer, MemwallError):
+            left_out[answer.message] = left_out.get(answer.message, 0) + 1
+            continue
+        group = _group(each.row)
+        bounds[group].append((each.time_s, answer.bound_time_s))
+        if answer.bound_time_s > TOLERANCE * each.time_s:
+            beaten.append(f"{label(each.row)} on {each.row.device.name}")
+        if answer.estimate_time_s is None:
+            left_out[_NO_ESTIMATE] = left_out.get(_NO_ESTIMATE, 0) + 1
+        else:
             points[group].append((each.time_s, answer.estimate_time_s))
-            bounds[group].append((each.time_s, answer.bound_time_s))
+    if not any(points.values()):
+        raise FileError(nothing(data or "", reading.left_out, len(rows)), "Columns of predict, and time_us")
     return Agreement(
         data or "the shipped rows",
         {name: tuple(found) for name, found in points.items()},
         {name: tuple(found) for name, found in bounds.items()},
+        left_out,
+        beaten,
     )
+
+
+_NO_ESTIMATE = "without an estimate"
+
+
+def warnings(found: Agreement, *, bound: bool = False) -> list[str]:
+    """What a reader of the picture has to know of its rows; each has a bound, even without an estimate."""
+    missing = {why: count for why, count in found.left_out.items() if not (bound and why == _NO_ESTIMATE)}
+    return [*notes.beaten(found.beaten, "row"), *notes.left_out(missing)]
 
 
 def _group(row: Row) -> str:
@@ -81,16 +111,34 @@ def figure(found: Agreement, *, bound: bool = False) -> Figure:
         curves += [Curve(line, 7, strong=False, dashed=True) for line in lines]
     pairs = [point for points in shown.values() for point in points]
     near = sum(abs(said / measured - 1) <= WITHIN for measured, said in pairs)
+    above = len(found.beaten)
+    wrong = "; no point is above the line, which would be a wrong bound"
+    if above:
+        wrong = f"; {above:,} of {len(pairs):,} points are above the line"
     share = f"{100 * near / len(pairs):.1f} % of {len(pairs):,} rows are within a quarter of it, dashed"
     what = "bound" if bound else "estimate"
-    clouds = tuple(Cloud(points, GROUPS.index(name), name) for name, points in shown.items() if points)
+    clouds = tuple(
+        Cloud(points, GROUPS.index(name), name, _said(points)) for name, points in shown.items() if points
+    )
     return Figure(
         f"Accuracy: {what} against measured time",
-        f"{found.data}; {'a point above the line would be a wrong bound' if bound else share}",
+        f"{found.data}{wrong if bound else f'; {share}'}",
         Axis("measured", low, high, ticks),
         Axis(what, low, high, ticks),
         tuple(curves),
         clouds=clouds,
+        notes=tuple(warnings(found, bound=bound)),
+    )
+
+
+def _said(points: Sequence[Point]) -> str:
+    """How many points there are, how near to the measured times, and how far the furthest are off."""
+    ratios = sorted(said / measured for measured, said in points)
+    near = sum(abs(ratio - 1) <= WITHIN for ratio in ratios) / len(ratios)
+    least, middle, most = (significant(ratios[i], 3) for i in (0, len(ratios) // 2, -1))
+    return (
+        f"{len(ratios):,} rows, {100 * near:.1f} % within a quarter of the measured time, ratios to it "
+        f"{least} to {most}, the middle one {middle}"
     )
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from memwall.plot.figure import Axis, Bar, Bars, Curve
-from memwall.plot.margins import BODY, SMALL, below, head, legend, wrapped
+from memwall.plot.figure import Axis, Bar, Bars
+from memwall.plot.margins import BODY, SMALL, Entry, below, head, legend, wrapped
 from memwall.plot.metrics import width_of
 from memwall.plot.scene import FAINT, GRID, INK, Box, Line, Mark, Scene, Text
 
@@ -14,8 +14,8 @@ def layout_bars(picture: Bars, width: float) -> Scene:
     """The bars in so many pixels."""
     title, top = head(picture.title, picture.subtitle, width)
     parts = {part.name: part.color for bar in picture.bars for part in bar.parts}
-    curves = [Curve((), color, name) for name, color in parts.items()]
-    names, top = legend(curves, (), top, width)
+    boxes = [Entry(name, color, 10.0) for name, color in parts.items()]
+    names, top = legend(boxes, top, width)
     marks: list[Mark] = [*title, *names]
     left, right = 16.0, width - 24
     tops = [top + 14]
@@ -62,8 +62,8 @@ def _bar(bar: Bar, axis: Axis, left: float, right: float, top: float) -> Iterato
         yield Text((left, y + tall + number * SMALL * 1.3), line, SMALL, FAINT, halo=True)
     over = start > bar.limit
     text = f"{bar.limit_text}{': does not fit' if over else ''}"
-    first = left + width_of(bar.name, BODY) * BOLD + 12  # after the name
-    last = right + 20 - width_of(text, SMALL) * (BOLD if over else 1)
+    first = left + width_of(bar.name, BODY, bold=True) + 12  # after the name
+    last = right + 20 - width_of(text, SMALL, bold=over)
     x = max(first, limit if limit <= last else limit - width_of(text, SMALL))
     yield Text((min(x, max(first, last)), y - 8), text, SMALL, INK if not over else 1, bold=over, halo=True)
 
@@ -75,5 +75,3 @@ def _values(bar: Bar, width: float) -> list[str]:
 
 EACH = 84.0
 """Pixels of a bar with its name and one line of values."""
-BOLD = 1.08
-"""How much wider bold letters are."""

@@ -24,6 +24,8 @@ def curve_labels(
 ) -> list[Text]:
     """A slope's label along it, a roof's above its right end or below, each clear of the ones before.
 
+    A slope of several GPUs without room goes without: the legend has its rate.
+
     Args:
         curves: those with a label get one.
         lines: the curves in pixels.
@@ -34,7 +36,7 @@ def curve_labels(
     found: list[Text] = []
     taken: list[Area] = []
     for number, (curve, points) in enumerate(zip(curves, lines, strict=True)):
-        if not curve.label:
+        if not curve.label or curve.end:
             continue
         words = curve._replace(label=curve.brief if brief and curve.brief else curve.label)
         others = [each for place, line in enumerate(lines) if place != number for each in along(line)]
@@ -43,6 +45,9 @@ def curve_labels(
         within = [text for text in places if all(each.inside(area) for each in text_areas(text))]
         cost = partial(_cost, texts=taken, dots=dots, lines=others)
         text = min(within or places, key=cost)
+        most = _NEAR_DOT if curve.strong else _ON_TEXT  # a main slope has roofs and dots that say whose it is
+        if curve.form is not None and cost(text) >= most:
+            continue
         found.append(text)
         taken += text_areas(text)
     return found
@@ -69,7 +74,7 @@ def _over(points: tuple[Point, ...], area: Area, curve: Curve) -> Iterator[Text]
 
 
 def _along(points: tuple[Point, ...], curve: Curve) -> Iterator[Text]:
-    """Above a slope, from its lower end on."""
+    """Above a slope, from its lower end on, or else below."""
     (x0, y0), (x1, y1) = points[:2]
     long = length(x1 - x0, y1 - y0)
     half = width_of(curve.label, SMALL) / 2 / long
@@ -78,8 +83,9 @@ def _along(points: tuple[Point, ...], curve: Curve) -> Iterator[Text]:
     room = 0.92 - 2 * half
     for share in [half + 0.04 + room * step / _PLACES for step in range(_PLACES + 1)] if room > 0 else [0.5]:
         x, y = x0 + (x1 - x0) * share, y0 + (y1 - y0) * share
-        at = (x + 9 * up[0], y + 9 * up[1])
-        yield Text(at, curve.label, SMALL, curve.color, "middle", angle=angle, halo=True)
+        for aside in (9, -SMALL * 1.2):
+            at = (x + aside * up[0], y + aside * up[1])
+            yield Text(at, curve.label, SMALL, curve.color, "middle", angle=angle, halo=True)
 
 
 def text_areas(text: Text) -> list[Area]:

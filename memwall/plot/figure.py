@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from memwall.plot.steady import log_share
+from memwall.units import MEBI, MEGA, scaled, scaled_binary, significant
 
 Point = tuple[float, float]
 
@@ -40,6 +41,12 @@ class Curve(NamedTuple):
     """The same where there is little room, or where its colour says whose it is."""
     strong: bool = True
     dashed: bool = False
+    end: str = ""
+    """At its right end, where colours alone would tell it from others."""
+    form: int | None = None
+    """Of the marks at its points, one of the forms of dots; None: it has none."""
+    values: tuple[str, ...] = ()
+    """What is said of each of its points; one of which nothing is said has no mark."""
 
 
 class Dot(NamedTuple):
@@ -53,6 +60,8 @@ class Dot(NamedTuple):
     """disc: predicted; ring: measured; diamond: a corner of the roof."""
     minor: bool = False
     """Labelled only where there is room."""
+    form: int = 0
+    """Of a disc or a ring: tells what colours tell too."""
 
 
 class Link(NamedTuple):
@@ -68,6 +77,8 @@ class Cloud(NamedTuple):
     points: tuple[Point, ...]
     color: int
     name: str
+    said: str = ""
+    """What they come to, for those who hear the picture."""
 
 
 class Figure(NamedTuple):
@@ -118,13 +129,32 @@ Picture = Figure | Bars
 
 
 def decades(low: float, high: float, text: Callable[[float], str]) -> tuple[tuple[float, str], ...]:
-    """Ticks at powers of ten; with twos and fives where there are few decades, every other where many."""
+    """Ticks at powers of ten; with twos and fives where there are few decades, every other where many.
+
+    Where even those are fewer than three, they stand in even steps.
+    """
     first, last = math.floor(math.log10(low) + _SLACK), math.ceil(math.log10(high) - _SLACK)
     few = last - first <= _FEW_DECADES or high < low * _SPARSE
     within = (1, 2, 5) if few else (1,)
     every = 1 + (last - first) // _MANY_DECADES
     values = [step * 10.0**power for power in range(first, last + 1, every) for step in within]
-    return tuple((value, text(value)) for value in values if low * _ABOVE <= value <= high / _ABOVE)
+    values = [value for value in values if low * _ABOVE <= value <= high / _ABOVE]
+    if len(values) < LEAST_TICKS:
+        values = _in_steps(low, high)
+    return tuple((value, text(value)) for value in values)
+
+
+LEAST_TICKS = 3
+
+
+def _in_steps(low: float, high: float) -> list[float]:
+    """Multiples of 1, 2 or 5 times a power of ten, of the largest step that leaves enough."""
+    power = math.floor(math.log10(high - low) + _SLACK)
+    for step in (each * 10.0**p for p in (power, power - 1, power - 2) for each in (5, 2, 1)):
+        first, last = math.ceil(low / step * _ABOVE), math.floor(high / step / _ABOVE)
+        if last - first + 1 >= LEAST_TICKS:
+            return [place * step for place in range(first, last + 1)]
+    return [low, high]  # pragma: no cover - a hundredth of the span always leaves enough
 
 
 _SLACK = 1 / (1 << 20)
@@ -136,9 +166,26 @@ _SPARSE = 400
 
 
 def doublings(values: Sequence[int], most: int = 9) -> tuple[tuple[float, str], ...]:
-    """Ticks at some of the values of a row of doublings."""
+    """Ticks at some of the values of a row of doublings; of two, at whole numbers between them too."""
     every = -(-len(values) // most)
-    return tuple((float(value), str(value)) for value in values[::every])
+    shown = [float(value) for value in values[::every]]
+    if len(shown) < LEAST_TICKS:
+        between = decades(float(values[0]), float(values[-1]), str)
+        shown = sorted({*shown, *(value for value, _ in between if value == int(value))})
+    return tuple((value, compact(value)) for value in shown)
+
+
+def compact(value: float) -> str:
+    """A number as an axis has it: 4096, 131072, 10 M, 1 G; binary where it is a round one there: 16 Mi.
+
+    >>> [compact(each) for each in (0.5, 4096, 131072, 10_000_000, 16_777_216, 1e9)]
+    ['0.5', '4096', '131072', '10 M', '16 Mi', '1 G']
+    """
+    if value < MEGA:
+        return significant(value, 6)
+    if value == int(value) and int(value) % MEBI == 0:
+        return scaled_binary(value, "").strip()
+    return scaled(value, "").strip()
 
 
 def evenly(

@@ -70,6 +70,8 @@ _DIRECTIONS = tuple(
     direction(degrees) for degrees in (-35, 35, -145, 145, -90, 90, 0, 180, -60, 60, -120, 120)
 )
 _FAR = 20
+_ENOUGH = 44
+"""How far a label looks for a place that is on no line, where nearer ones are."""
 _LOST = 1 << 10
 """What a line to a label that cannot be followed counts, in points of lines that the label covers."""
 
@@ -137,7 +139,7 @@ def _best(wish: Wish, ground: Ground) -> Placed | None:
                 return found
             if fallback is None or faults < fallback[0]:
                 fallback = (faults, found)
-        if fallback and fallback[0] < _LOST and distance >= _DISTANCES[1]:
+        if fallback and fallback[0] < _LOST and distance >= _ENOUGH:
             break
     return fallback[1] if fallback else None
 

@@ -2,25 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import NamedTuple
 
 from memwall.plot.bars import layout_bars
 from memwall.plot.curves import curve_labels, text_areas
-from memwall.plot.figure import Axis, Bars, Cloud, Curve, Dot, Figure, Picture, Point
+from memwall.plot.figure import Axis, Bars, Dot, Figure, Picture, Point
 from memwall.plot.labels import Area, Placed, Wish, around, nearest, place
-from memwall.plot.margins import BODY, RADIUS, SMALL, below, head, legend
+from memwall.plot.margins import BODY, DASH, RADIUS, SMALL, below, entries, head, legend
+from memwall.plot.marks import (
+    FEW_POINT,
+    MANY_POINTS,
+    at_ends,
+    description,
+    of_clouds,
+    of_dot,
+    on_curve,
+    room_at_ends,
+)
 from memwall.plot.metrics import width_of
 from memwall.plot.scene import FAINT, GRID, INK, Line, Mark, Scene, Shape, Text
 
-WIDTH, HEIGHT = 820.0, 560.0
-RING, CORNER, POINT, FEW_POINT = 5.0, 4.5, 1.4, 3.5
-MANY_POINTS = 500
-"""Points of clouds that are drawn small."""
+WIDTH, HEIGHT, LEAST = 820.0, 560.0, 150.0
+"""Pixels of a picture, and of what is within its axes, however much stands above."""
 DIRECT_LABELS = 8
 """Dots that have their names beside them; more have numbers, and a key."""
-ON_EACH_OTHER = 4.0
-"""Pixels between dots that one cannot tell apart."""
+ON_EACH_OTHER, TOUCHING, CROWD = 4.0, 2 * RADIUS, 24
+"""Pixels between dots that one cannot tell apart, and in a crowd of so many that touch."""
+MOST_TOGETHER = 7
+"""Numbers beside one dot that can be read."""
 _NOWHERE = 2000.0
 """Pixels that a label without a place counts."""
 NEAR = 50.0
@@ -59,28 +69,34 @@ def layout(picture: Picture, width: float = WIDTH, height: float = HEIGHT) -> Sc
 def framed(figure: Figure, width: float = WIDTH, height: float = HEIGHT) -> tuple[Scene, Frame]:
     """The figure in so many pixels, and where data stand in it."""
     title, top = head(figure.title, figure.subtitle, width)
-    named = [curve for curve in figure.curves if curve.name]
-    named += [Curve((), cloud.color, cloud.name) for cloud in figure.clouds]
-    names, top = legend(named, figure.dots, top, width)
+    names, top = legend(entries(figure), top, width)
     left = 18 + SMALL + max(width_of(text, SMALL) for _, text in figure.y.ticks)
-    right = width - 18
+    right = width - max(18, 8 + room_at_ends(figure.curves))
+    height = max(height, top + LEAST + 70)
     frame = Frame(Area(left, top + 12, right, height - 58), figure.x, figure.y)
     lines = [tuple(map(frame.at, curve.points)) for curve in figure.curves]
     marks: list[Mark] = [*title, *names, *_axes(frame, width)]
     marks += [
-        Line(points, curve.color, 2.4 if curve.strong else 1.3, "6 4" if curve.dashed else "", curve.label)
+        Line(points, curve.color, 2.4 if curve.strong else 1.3, DASH if curve.dashed else "", curve.label)
         for curve, points in zip(figure.curves, lines, strict=True)
     ]
-    marks += _clouds(figure.clouds, frame)
-    at = [around(frame.at(dot.at), RADIUS + BODY) for dot in figure.dots]
-    points = [point for cloud in figure.clouds for point in cloud.points]
-    at += [around(frame.at(point), FEW_POINT) for point in points[:: 1 + len(points) // MANY_POINTS]]
-    beside = curve_labels(figure.curves, lines, frame.area, at)
     marks += [Line((frame.at(link.start), frame.at(link.end)), FAINT, 1.2, "2 3") for link in figure.links]
-    dots, key = _dots(figure.dots, frame, lines, [area for text in beside for area in text_areas(text)])
-    marks += [*beside, *dots]
+    clouds = [[frame.at(point) for point in cloud.points] for cloud in figure.clouds]
+    marks += of_clouds(figure.clouds, clouds)
+    at = [around(frame.at(dot.at), RADIUS + BODY) for dot in figure.dots]
+    points = [point for cloud in clouds for point in cloud]
+    at += [around(point, FEW_POINT) for point in points[:: 1 + len(points) // MANY_POINTS]]
+    beside = curve_labels(figure.curves, lines, frame.area, at)
+    labels, dots, key = _dots(
+        figure.dots, frame, lines, [area for text in beside for area in text_areas(text)]
+    )
+    marks += [*beside, *labels]
+    marks += at_ends(figure.curves, lines, frame.area)
+    for curve, line in zip(figure.curves, lines, strict=True):
+        marks += on_curve(curve, line)
+    marks += dots
     notes, bottom = below(key, (*figure.notes, *figure.label_notes), height, width)
-    return Scene(width, bottom, figure.title, _description(figure), (*marks, *notes)), frame
+    return Scene(width, bottom, figure.title, description(figure), (*marks, *notes)), frame
 
 
 def _axes(frame: Frame, width: float) -> Iterator[Mark]:
@@ -104,8 +120,8 @@ def _axes(frame: Frame, width: float) -> Iterator[Mark]:
 
 def _dots(
     dots: Sequence[Dot], frame: Frame, lines: Sequence[tuple[Point, ...]], taken: Sequence[Area]
-) -> tuple[list[Mark], list[str]]:
-    """Dots and their labels; the key where they have numbers instead of names."""
+) -> tuple[list[Mark], list[Shape], list[str]]:
+    """Labels of dots, the dots, and the key where they have numbers instead of names."""
     shown = [dot for dot in dots if frame.has(dot.at)]
     at = [frame.at(dot.at) for dot in shown]
     areas = [around(point, RADIUS) for point in at]
@@ -116,27 +132,27 @@ def _dots(
     clear = [_clear(p) for p, dot in zip(placed, shown, strict=True) if _named(dot)]
     if len(named) > DIRECT_LABELS or not all(clear):
         numbers = {label: str(number) for number, label in enumerate(dict.fromkeys(named), 1)}
-        key = [f"{number}  {label}" for label, number in numbers.items()]
         texts = _together(
             [dot.label if dot.minor else numbers.get(dot.label, "") for dot in shown], shown, at
         )
+        groups = {text: text.split(", ") for text in texts if text}
+        texts = [_brief(text) for text in texts]
         placed = _placed(shown, at, texts, frame.area, areas, lines, taken)
-    marks: list[Mark] = []
+        marked = {text for text, where in zip(texts, placed, strict=True) if where}
+        where_of = {n: _place_of(text, n, marked) for text, group in groups.items() for n in group}
+        key = [f"{number}  {label}{where_of.get(number, '')}" for label, number in numbers.items()]
+    labels: list[Mark] = []
     for point, where in zip(at, placed, strict=True):
         if where and where.far:
-            marks.append(Line((point, nearest(where.area, point)), FAINT, 1.0))
-    radius = {"disc": RADIUS, "ring": RING, "diamond": CORNER}
-    order = sorted(
-        zip(shown, at, strict=True), key=lambda each: ("diamond", "disc", "ring").index(each[0].shape)
-    )
-    marks += [
-        Shape(point, dot.shape, radius[dot.shape], dot.color, dot.hover or dot.label) for dot, point in order
-    ]
+            labels.append(Line((point, nearest(where.area, point)), FAINT, 1.0))
     for dot, where, text in zip(shown, placed, texts, strict=True):
         if where and text:
             size = SMALL if dot.minor else BODY
-            marks.append(Text(where.baseline, text, size, FAINT if dot.minor else INK, halo=True))
-    return marks, key
+            labels.append(Text(where.baseline, text, size, FAINT if dot.minor else INK, halo=True))
+    order = sorted(
+        zip(shown, at, strict=True), key=lambda each: ("diamond", "disc", "ring").index(each[0].shape)
+    )
+    return labels, [of_dot(dot, point) for dot, point in order], key
 
 
 def _clear(placed: Placed | None) -> bool:
@@ -148,10 +164,11 @@ def _together(texts: Sequence[str], dots: Sequence[Dot], at: Sequence[Point]) ->
     """Numbers of dots that lie on each other stand together at the first of them."""
     found = list(texts)
     firsts: list[int] = []
+    near = TOUCHING if sum(map(_named, dots)) > CROWD else ON_EACH_OTHER
     for i, (dot, (x, y)) in enumerate(zip(dots, at, strict=True)):
         if not _named(dot):
             continue
-        first = next((f for f in firsts if max(abs(at[f][0] - x), abs(at[f][1] - y)) < ON_EACH_OTHER), None)
+        first = next((f for f in firsts if max(abs(at[f][0] - x), abs(at[f][1] - y)) < near), None)
         if first is None:
             firsts.append(i)
         elif texts[i] != texts[first]:
@@ -159,12 +176,19 @@ def _together(texts: Sequence[str], dots: Sequence[Dot], at: Sequence[Point]) ->
     return found
 
 
-def _clouds(clouds: Sequence[Cloud], frame: Frame) -> Iterator[Mark]:
-    """Each cloud's points; those that would lie on each other once."""
-    radius = POINT if sum(len(cloud.points) for cloud in clouds) > MANY_POINTS else FEW_POINT
-    for cloud in clouds:
-        places = dict.fromkeys((round(x), round(y)) for x, y in map(frame.at, cloud.points))
-        yield from (Shape((float(x), float(y)), "point", radius, cloud.color) for x, y in places)
+def _brief(text: str) -> str:
+    """Numbers that stand together, the first and how many more where they are too many to read."""
+    first, *more = text.split(", ")
+    return f"{first} +{len(more)}" if len(more) >= MOST_TOGETHER else text
+
+
+def _place_of(text: str, number: str, marked: Collection[str]) -> str:
+    """What the key says of a number that one does not find in the picture itself."""
+    brief = _brief(text)
+    if brief not in marked:
+        return ", no room to mark it"
+    first = text.partition(",")[0]
+    return f", at {first}" if brief != text and number != first else ""
 
 
 def _named(dot: Dot) -> bool:
@@ -196,10 +220,3 @@ def _placed(
 def _trouble(placed: Placed | None) -> float:
     """How hard it is to see which dot a label is of."""
     return _NOWHERE if placed is None else placed.distance + (_NOWHERE / 2 if placed.lost else 0)
-
-
-def _description(figure: Figure) -> str:
-    """What the picture shows, for those who hear it."""
-    curves = [curve.label or curve.name for curve in figure.curves]
-    dots = [dot.hover or dot.label for dot in figure.dots if not dot.minor]
-    return "; ".join(filter(None, [*curves, *dots]))

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
-from memwall.plot.figure import Curve, Dot
+from memwall.plot.figure import Figure
 from memwall.plot.metrics import width_of
-from memwall.plot.scene import FAINT, INK, Line, Mark, Shape, Text
+from memwall.plot.scene import FAINT, FORMS, INK, Color, Line, Mark, Shape, Text
 
 TITLE, BODY, SMALL = 18.0, 14.0, 13.0
 RADIUS = 5.5
+DASH = "6 4"
 
 
 def head(title: str, subtitle: str, width: float) -> tuple[list[Mark], float]:
@@ -17,31 +19,64 @@ def head(title: str, subtitle: str, width: float) -> tuple[list[Mark], float]:
     marks: list[Mark] = []
     y = 10.0
     for text, size, bold in ((title, TITLE, True), (subtitle, SMALL, False)):
-        for line in wrapped(text, size, width - 32):
+        for line in wrapped(text, size, width - 32, bold):
             y += size * 1.25
             marks.append(Text((16, y), line, size, INK if bold else FAINT, bold=bold))
     return marks, y
 
 
-def legend(
-    curves: Sequence[Curve], dots: Sequence[Dot], top: float, width: float
-) -> tuple[list[Mark], float]:
-    """Names of curves, and what discs and rings are where there are both."""
-    entries = [("line" if c.points else "box", c.color, c.name) for c in curves]
-    if any(dot.shape == "ring" for dot in dots):
-        entries += [("disc", -1, "predicted: the bound"), ("ring", -1, "measured")]
+class Entry(NamedTuple):
+    """A name in the legend, and what stands before it."""
+
+    name: str
+    color: Color
+    line: float = 0.0
+    """Its width; 0: no line."""
+    dash: str = ""
+    shape: str = ""
+    paint: str = "solid"
+
+
+def entries(figure: Figure) -> list[Entry]:
+    """Names of curves and clouds, and what discs and rings are where there are both."""
+    found = [
+        Entry(
+            curve.name,
+            curve.color,
+            2.4 if curve.strong else 1.3,
+            DASH if curve.dashed else "",
+            "" if curve.form is None else form_of(curve.form),
+        )
+        for curve in figure.curves
+        if curve.name
+    ]
+    found += [Entry(cloud.name, cloud.color, shape=form_of(cloud.color)) for cloud in figure.clouds]
+    if any(dot.shape == "ring" for dot in figure.dots):
+        found += [
+            Entry("predicted: the bound", FAINT, shape="disc"),
+            Entry("measured", FAINT, shape="disc", paint="open"),
+        ]
+    return found
+
+
+def form_of(number: int) -> str:
+    """The form of dots and marks that goes with a number."""
+    return FORMS[number % len(FORMS)]
+
+
+def legend(entries: Sequence[Entry], top: float, width: float) -> tuple[list[Mark], float]:
+    """The names in rows, and where the last one ends."""
     marks: list[Mark] = []
     x, y = 16.0, top + SMALL * 1.7
-    for kind, color, name in entries:
-        needed = 30 + width_of(name, SMALL) + 18
-        first, *more = wrapped(name, SMALL, width - 62)
+    for entry in entries:
+        needed = 30 + width_of(entry.name, SMALL) + 18
+        first, *more = wrapped(entry.name, SMALL, width - 62)
         if x > 16 and x + needed > width:
             x, y = 16.0, y + SMALL * 1.5
-        paint = FAINT if color < 0 else color
-        if kind in ("disc", "ring"):
-            marks.append(Shape((x + 11, y - 4), kind, RADIUS, paint))
-        else:
-            marks.append(Line(((x, y - 4), (x + 22, y - 4)), paint, 2.4 if kind == "line" else 10.0))
+        if entry.line:
+            marks.append(Line(((x, y - 4), (x + 22, y - 4)), entry.color, entry.line, entry.dash))
+        if entry.shape:
+            marks.append(Shape((x + 11, y - 4), entry.shape, RADIUS, entry.color, "", entry.paint))
         marks.append(Text((x + 30, y), first, SMALL))
         for line in more:
             y += SMALL * 1.3
@@ -73,12 +108,23 @@ def below(key: Sequence[str], notes: Sequence[str], height: float, width: float)
     return marks, y + (14 if key or notes else 8)
 
 
-def wrapped(text: str, height: float, width: float) -> list[str]:
-    """A text in lines that fit a width."""
+def wrapped(text: str, height: float, width: float, bold: bool = False) -> list[str]:
+    """A text in lines that fit a width; a word that fits in none is broken."""
     lines: list[str] = []
-    for word in text.split():
-        if lines and width_of(f"{lines[-1]} {word}", height) <= width:
-            lines[-1] += f" {word}"
-        else:
-            lines.append(word)
+    for whole in text.split():
+        for word in _pieces(whole, height, width, bold):
+            if lines and width_of(f"{lines[-1]} {word}", height, bold) <= width:
+                lines[-1] += f" {word}"
+            else:
+                lines.append(word)
     return lines
+
+
+def _pieces(word: str, height: float, width: float, bold: bool) -> Iterator[str]:
+    while width_of(word, height, bold) > width and len(word) > 1:
+        fits = next(
+            n for n in range(len(word) - 1, 0, -1) if n == 1 or width_of(word[:n], height, bold) <= width
+        )
+        yield word[:fits]
+        word = word[fits:]
+    yield word

@@ -38,8 +38,8 @@ def _question(report: CapacityReport) -> dict[str, str]:
     gpus = question.tensor_parallel
     return {
         "gpus": f"each of {gpus} GPUs" if gpus > 1 else "",
-        "batch": f"{question.batch} sequence{'' if question.batch == 1 else 's'}",
-        "context": f"{question.context} tokens{'' if question.batch == 1 else ' each'}",
+        "batch": f"{question.batch:,} sequence{'' if question.batch == 1 else 's'}",
+        "context": f"{question.context:,} tokens{'' if question.batch == 1 else ' each'}",
         "weights": f"{question.weight_dtype} weights" if question.weight_dtype else "",
         "kv": f"{question.kv_dtype} cache",
     }

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from memwall.errors import NotAvailable
 from memwall.hardware import Device
-from memwall.plot.figure import Axis, Curve, Dot, Figure, Link, Point, decades
+from memwall.plot.figure import Axis, Curve, Dot, Figure, Link, Point, compact, decades
 from memwall.plot.levels import LEVELS, missing, slopes
+from memwall.plot.roofs import formats_of, no_roof, roofless, roofs_of
 from memwall.reports.roofline import RooflineReport
 from memwall.units import (
     format_bytes_per_s,
@@ -17,8 +17,6 @@ from memwall.units import (
     significant,
 )
 
-BESIDE = ("fp64", "fp32", "tf32", "bf16", "fp16", "fp8", "int8", "nvfp4", "fp4", "mxfp4")
-"""Formats whose roofs are drawn for one GPU when none are named."""
 OPS, ROOM = 1, 1.25
 """The colour of operators on one GPU, and how far the axes reach beyond what they show."""
 
@@ -31,6 +29,8 @@ class Run(NamedTuple):
     time_s: float
     name: str
     """Of the kernel."""
+    above: bool = False
+    """Whether it beats its bound by more than clocks and timers are off."""
 
     @property
     def flops_per_s(self) -> float:
@@ -56,7 +56,10 @@ def figure(
         least: an intensity that the picture reaches down to [FLOP/B].
         levels: memories whose slopes to draw; by default every one of a single GPU, of several the main one.
     """
-    roofs = {device.name: _roofs(device, dtypes or _default_dtypes(devices, reports)) for device in devices}
+    drawn_of = formats_of(devices, reports, dtypes)
+    roofs = {device.name: roofs_of(device, drawn_of) for device in devices}
+    if not any(roofs.values()):
+        raise no_roof(devices, drawn_of)
     dots = _labelled(list(dict.fromkeys(_dot(report, devices) for report in reports if _at(report))))
     dots += [_measured(run, devices) for run in runs if _at(run.report)]
     links = [Link(at, (at[0], run.flops_per_s)) for run in runs if (at := _at(run.report)) is not None]
@@ -68,14 +71,14 @@ def figure(
         curves += _curves(device, roofs[device.name], x, y, number if several else 0, several, drawn)
         dots += _ridges(device, roofs[device.name], number if several else 0, several)
     notes = [f"{report.op}: no FLOPs or no bytes, so no place here" for report in reports if not _at(report)]
-    notes += missing(devices, levels)
+    notes += [*roofless(devices, dtypes), *missing(devices, levels)]
     unlabelled = len(devices) > 1 and any(not dot.label and dot.shape == "disc" for dot in dots)
     title = (
         " and ".join(device.title for device in devices) if len(devices) < _NAMED else f"{len(devices)} GPUs"
     )
     return Figure(
         f"Roofline: {title}",
-        "Compulsory traffic and published peaks: no kernel is above its roof",
+        _subtitle(devices, runs),
         x,
         y,
         tuple(curves),
@@ -86,25 +89,18 @@ def figure(
     )
 
 
+def _subtitle(devices: Sequence[Device], runs: Sequence[Run]) -> str:
+    """What the roofs are, and whether a run is above its own."""
+    own = any(device.assumed or device.own for device in devices)
+    rests_on = f"Compulsory traffic and {'peaks as given' if own else 'published peaks'}"
+    above = sum(run.above for run in runs)
+    if above:
+        return f"{rests_on}; measured runs above their roof: {above:,} of {len(runs):,}"
+    return f"{rests_on}: no kernel is above its roof"
+
+
 _NAMED = 3
 _ONE_LABEL = "An operator has one intensity on every GPU: its label stands at the highest of its dots"
-
-
-def _default_dtypes(devices: Sequence[Device], reports: Sequence[RooflineReport]) -> list[str]:
-    used = list(dict.fromkeys(report.formats.dtype for report in reports)) or ["bf16"]
-    return used if len(devices) > 1 else list(dict.fromkeys([*BESIDE, *used]))
-
-
-def _roofs(device: Device, dtypes: Sequence[str]) -> dict[float, str]:
-    """The device's peaks in FLOP/s, each with the formats that have it; formats without one are left out."""
-    roofs: dict[float, str] = {}
-    for dtype in dtypes:
-        try:
-            peak = device.peak(dtype).rate.value
-        except NotAvailable:
-            continue
-        roofs[peak] = f"{roofs[peak]}, {dtype}" if peak in roofs else dtype
-    return dict(sorted(roofs.items()))
 
 
 def _at(report: RooflineReport) -> Point | None:
@@ -120,7 +116,8 @@ def _dot(report: RooflineReport, devices: Sequence[Device]) -> Dot:
         f"{label(report)} on {report.device.name}: {significant(at[0])} FLOP/B, {format_flops_per_s(at[1])}, "
         f"{format_seconds(report.bound_time_s)}, {report.regime}"
     )
-    return Dot(at, _color(report.device, devices), label(report), hover)
+    color = _color(report.device, devices)
+    return Dot(at, color, label(report), hover, form=color if len(devices) > 1 else 0)
 
 
 def _labelled(dots: Sequence[Dot]) -> list[Dot]:
@@ -140,7 +137,8 @@ def _measured(run: Run, devices: Sequence[Device]) -> Dot:
         f"{run.name} measured: {format_flops_per_s(reached)}, {format_seconds(run.time_s)}, "
         f"{significant(100 * reached / at[1], 3)} % of the bound"
     )
-    return Dot((at[0], reached), _color(run.report.device, devices, 2), "", hover, "ring")
+    color = _color(run.report.device, devices, 2)
+    return Dot((at[0], reached), color, "", hover, "ring", form=color if len(devices) > 1 else 0)
 
 
 def _color(device: Device, devices: Sequence[Device], alone: int = OPS) -> int:
@@ -179,16 +177,13 @@ def _axes(
 ) -> tuple[Axis, Axis]:
     """Room for every roof, ridge and point."""
     peaks = [peak for each in roofs.values() for peak in each]
-    if not peaks:
-        named = ", ".join(device.title for device in devices)
-        raise NotAvailable(f"{named}: no peak in those formats", f"See memwall gpu show {devices[0].name}")
     ridges = [peak / device.bandwidth.value for device in devices for peak in roofs[device.name]]
     low = min([least, *(x for x, _ in points)])
     high = max([*(ridge * 8 for ridge in ridges), *(x for x, _ in points)])
     low, high = low / _ROOM_X, high * ROOM
     bottom = min(low * min(device.bandwidth.value for device in devices), *(y for _, y in points), max(peaks))
     most = max([*peaks, *(y for _, y in points)])
-    x = Axis("arithmetic intensity, FLOP/B", low, high, decades(low, high, significant))
+    x = Axis("arithmetic intensity, FLOP/B", low, high, decades(low, high, compact))
     bottom, top = bottom / ROOM, most * 2
     return x, Axis("FLOP/s", bottom, top, decades(bottom, top, _rate))
 
@@ -221,15 +216,17 @@ def _curves(
                 color,
                 _legend(device, roofs, drawn) if several and not number else "",
                 f"{device.name} {level}" if several else text,
-                level,
+                f"{device.name} {level}" if several else level,
                 strong=not number,
+                form=color if several else None,
             )
         )
     rate = device.bandwidth.value
     for peak, formats in reversed(roofs.items()):
         text = f"{formats} {format_flops_per_s(peak)}"
         roof = ((min(peak / rate, x.high), peak), (x.high, peak))
-        curves.append(Curve(roof, color, "", f"{device.name} {formats}" if several else text, formats))
+        brief = f"{device.name} {formats}" if several else formats
+        curves.append(Curve(roof, color, "", brief if several else text, brief, end=brief if several else ""))
     return curves
 
 

@@ -40,13 +40,20 @@ class Text(NamedTuple):
 
 
 class Shape(NamedTuple):
-    """A disc, a ring, a diamond, or a point of a cloud."""
+    """A small form around a point."""
 
     at: Point
     kind: str
+    """diamond, or one of FORMS."""
     radius: float
     color: Color
     hover: str = ""
+    paint: str = "solid"
+    """solid: filled, on a ground of its own; open: its outline alone; plain: without a ground."""
+
+
+FORMS = ("disc", "square", "triangle", "wedge", "hexagon", "plus", "cross", "bow tie")
+"""What tells GPUs and curves apart where colours cannot."""
 
 
 class Box(NamedTuple):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from html import escape
 
+from memwall.plot.figure import Point
 from memwall.plot.scene import FAINT, GRID, INK, PAPER, Box, Color, Line, Mark, Scene, Shape, Text
 
 LIGHT = {INK: "#1b1f24", FAINT: "#57606a", GRID: "#d8dee4", PAPER: "#ffffff"}
@@ -55,17 +56,40 @@ def _mark(mark: Mark) -> str:
 
 def _shape(mark: Shape) -> str:
     (x, y), r = mark.at, mark.radius
-    if mark.kind == "diamond":
-        corners = ((x, y - r), (x + r, y), (x, y + r), (x - r, y))
-        points = " ".join(f"{_n(a)},{_n(b)}" for a, b in corners)
-        body = f'<polygon points="{points}" {_painted(PAPER, mark.color)} stroke-width="1.5"'
-        return _with_hover(body, "polygon", mark.hover)
-    if mark.kind == "point":
-        return f'<circle cx="{_n(x)}" cy="{_n(y)}" r="{_n(r)}" {_painted(mark.color)}/>'
-    ring = mark.kind == "ring"
-    paint = _painted(PAPER, mark.color) if ring else _painted(mark.color, PAPER)
-    body = f'<circle cx="{_n(x)}" cy="{_n(y)}" r="{_n(r)}" {paint} stroke-width="{2.2 if ring else 1.2}"'
-    return _with_hover(body, "circle", mark.hover)
+    paint = _painted(mark.color)
+    if mark.paint != "plain":
+        colors = (PAPER, mark.color) if mark.paint == "open" else (mark.color, PAPER)
+        width = 1.5 if mark.kind == "diamond" else 2.2 if mark.paint == "open" else 1.2
+        paint = f'{_painted(*colors)} stroke-width="{_n(width)}"'
+    if mark.kind == "disc":
+        return _with_hover(f'<circle cx="{_n(x)}" cy="{_n(y)}" r="{_n(r)}" {paint}', "circle", mark.hover)
+    points = " ".join(f"{_n(x + r * across)},{_n(y + r * down)}" for across, down in CORNERS[mark.kind])
+    return _with_hover(f'<polygon points="{points}" {paint}', "polygon", mark.hover)
+
+
+CORNERS: dict[str, tuple[Point, ...]] = {
+    "diamond": ((0, -1), (1, 0), (0, 1), (-1, 0)),
+    "square": ((-0.9, -0.9), (0.9, -0.9), (0.9, 0.9), (-0.9, 0.9)),
+    "triangle": ((0, -1.15), (1.1, 0.85), (-1.1, 0.85)),
+    "wedge": ((0, 1.15), (1.1, -0.85), (-1.1, -0.85)),
+    "hexagon": ((-1.1, 0), (-0.55, -0.95), (0.55, -0.95), (1.1, 0), (0.55, 0.95), (-0.55, 0.95)),
+    "plus": tuple(
+        (across / 10, down / 10)
+        for across, down in (
+            *((-4, -11), (4, -11), (4, -4), (11, -4), (11, 4), (4, 4)),
+            *((4, 11), (-4, 11), (-4, 4), (-11, 4), (-11, -4), (-4, -4)),
+        )
+    ),
+    "cross": tuple(
+        (across / 10, down / 10)
+        for across, down in (
+            *((-10, -6), (-6, -10), (0, -4), (6, -10), (10, -6), (4, 0)),
+            *((10, 6), (6, 10), (0, 4), (-6, 10), (-10, 6), (-4, 0)),
+        )
+    ),
+    "bow tie": ((-1.1, -0.9), (1.1, 0.9), (1.1, -0.9), (-1.1, 0.9)),
+}
+"""Of each form of radius 1."""
 
 
 def _text(mark: Text) -> str:

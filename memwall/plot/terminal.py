@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+import textwrap
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 from memwall.plot.figure import Bars, Curve, Dot, Figure, Picture, Point
 
@@ -24,10 +26,18 @@ def render(picture: Picture, columns: int = COLUMNS, rows: int = ROWS, plain: bo
         rows: of the drawing; the key stands below it.
         plain: ASCII alone, for terminals that spell nothing else.
     """
-    lines = _bars(picture, columns) if isinstance(picture, Bars) else _figure(picture, columns, rows)
-    text = "\n".join([picture.title, f"  {picture.subtitle}", "", *(line.rstrip() for line in lines)])
-    text = "\n".join([text, *(f"  {note}" for note in picture.notes)]) + "\n"
+    body = _bars(picture, columns) if isinstance(picture, Bars) else _figure(picture, columns, rows)
+    lines = [*_wrapped(picture.title, columns, ""), *_wrapped(picture.subtitle, columns), ""]
+    lines += [line.rstrip() for line in body]
+    lines += [line for note in picture.notes for line in _wrapped(note, columns)]
+    text = "\n".join(lines) + "\n"
     return _in_ascii(text) if plain else text
+
+
+def _wrapped(text: str, columns: int, indent: str = "  ", mark: str = "") -> list[str]:
+    """A text in lines of the terminal's width, those after the first as far in as its first word."""
+    after = indent + " " * len(mark)
+    return textwrap.wrap(text, columns, initial_indent=indent + mark, subsequent_indent=after) or [""]
 
 
 def _figure(figure: Figure, columns: int, rows: int) -> Iterator[str]:
@@ -41,7 +51,7 @@ def _figure(figure: Figure, columns: int, rows: int) -> Iterator[str]:
             _trace(Curve((point, point), cloud.color), figure, cells)
     letters = [[chr(_BRAILLE + bits) if bits else " " for bits in row] for row in cells]
     _label(figure, letters)
-    key = list(_key(figure, letters))
+    key = list(_key(figure, letters, columns))
     ticks = {round((1 - figure.y.share(value)) * (rows - 1)): text for value, text in figure.y.ticks}
     yield f"  {figure.y.title}"
     for number, row in enumerate(letters):
@@ -78,52 +88,108 @@ def _cell(at: Point, figure: Figure, letters: Sequence[Sequence[str]]) -> tuple[
 
 
 def _label(figure: Figure, letters: list[list[str]]) -> None:
-    """Roofs have their labels at their right ends, where they do not hide each other."""
-    taken: set[int] = set()
-    for curve in figure.curves:
+    """Roofs have their labels at their right ends, slopes at their lower ones, hiding no dot."""
+    width, rows = len(letters[0]), len(letters)
+    taken = {cell for dot in figure.dots if (cell := _cell(dot.at, figure, letters))}
+    for curve in (each for each in figure.curves if each.label):
         (x0, y0), (_, y1) = curve.points[0], curve.points[1]
-        if not curve.label:
-            continue
         flat = y0 == y1
         cell = _cell((figure.x.high, y1) if flat else (x0, y0), figure, letters)
         if cell is None:
             continue
-        row = max(cell[1] - 1, 0)
-        start = len(letters[0]) - len(curve.label) - 1 if flat else min(cell[0] + 2, len(letters[0]) - 40)
-        if not flat:
-            row = max(cell[1] - 4, 0)
-            start = cell[0]
-        if row in taken or start < 0:
-            continue
-        taken.add(row)
-        letters[row][start : start + len(curve.label)] = curve.label
+        column, row = cell
+        last = width - len(curve.label) - 1
+        nearest = last if flat else min(column, last)
+        starts = range(nearest, max(nearest - _ALONG, -1), -1) if flat else range(nearest, nearest + 1)
+        near = (row - 1, row + 1) if flat else (row - 4, row - 3, row - 5)
+        places = ((start, each) for each in near if 0 <= each < rows for start in starts if start >= 0)
+        for start, each in places:
+            cells = {(start + i, each) for i in range(-1, len(curve.label) + 1)}
+            if not cells & taken:
+                taken |= cells
+                letters[each][start : start + len(curve.label)] = curve.label
+                break
 
 
-def _key(figure: Figure, letters: list[list[str]]) -> Iterator[str]:
-    """Dots as letters, equal labels one letter; a measured one is a small circle."""
-    names: dict[str, str] = {}
-    ends: list[str] = []
-    for number, curve in enumerate((each for each in figure.curves if each.name), 1):
-        end = _cell(curve.points[-1], figure, letters)
-        if end:
-            letters[end[1]][end[0]] = str(number % 10)
-            ends.append(f"  {number % 10}  {curve.name}")
-    for dot in sorted(figure.dots, key=lambda each: ("diamond", "ring", "disc").index(each.shape)):
-        cell = _cell(dot.at, figure, letters)
-        if cell is None:
-            continue
-        letter = {"diamond": "◇", "ring": "○"}.get(dot.shape)
-        if letter is None:
-            letter = names.setdefault(_said(dot), _LETTERS[len(names) % len(_LETTERS)])
-        letters[cell[1]][cell[0]] = letter
+_ALONG = 30
+"""Columns that a roof's label may stand away from its end."""
+
+
+class Marks(NamedTuple):
+    """Letters that stand in a drawing, each in a place of its own."""
+
+    letters: list[list[str]]
+    taken: dict[tuple[int, int], str]
+    hidden: dict[str, str]
+    """Letters without a place, and the one that has theirs."""
+    moved: list[str]
+    """Letters that stand beside their place."""
+
+    def set(self, cell: tuple[int, int], letter: str) -> None:
+        """A letter in its place, or beside it where that is taken."""
+        free = _free(cell, self.taken, len(self.letters[0]))
+        if free is None:
+            self.hidden[letter] = self.taken[cell]
+            return
+        if free != cell:
+            self.moved.append(letter)
+        self.taken[free] = letter
+        self.letters[free[1]][free[0]] = letter
+
+
+def _key(figure: Figure, letters: list[list[str]], columns: int) -> Iterator[str]:
+    """Dots as letters, equal labels one letter; a measured one is a small circle.
+
+    A letter whose place is taken stands beside it, and one without any room is named in the key.
+    """
+    marks = Marks(letters, {}, {}, [])
+    names = dict(_mark_dots(figure, marks))
+    ends = dict(_mark_ends(figure, marks))
     if names or ends:
         yield ""
-    yield from ends
-    yield from (f"  {letter}  {text}" for text, letter in names.items())
-    if any(dot.shape == "diamond" for dot in figure.dots):
-        yield "  ◇  ridge point"
-    if any(dot.shape == "ring" for dot in figure.dots):
-        yield "  ○  measured"
+    for text, letter in (*ends.items(), *names.items()):
+        where = f", where {marks.hidden[letter]} is" if letter in marks.hidden else ""
+        yield from _wrapped(f"{text}{where}", columns, mark=f"{letter}  ")
+    for shape, said in (("diamond", "ridge point"), ("ring", "measured")):
+        if any(dot.shape == shape for dot in figure.dots):
+            yield f"  {_SIGNS[shape]}  {said}"
+    if marks.moved:
+        yield "  letters side by side are at one place"
+
+
+def _mark_dots(figure: Figure, marks: Marks) -> Iterator[tuple[str, str]]:
+    """Signs of ridges and runs, over them letters of predicted dots: what each says, and its letter."""
+    seen = [(dot, cell) for dot in figure.dots if (cell := _cell(dot.at, figure, marks.letters))]
+    for dot, (x, y) in seen:
+        if dot.shape in _SIGNS:
+            marks.letters[y][x] = _SIGNS[dot.shape]
+    predicted = [(dot, cell) for dot, cell in seen if dot.shape not in _SIGNS]
+    texts = list(dict.fromkeys(_said(dot) for dot, _ in predicted))
+    letters = {text: _LETTERS[number % len(_LETTERS)] for number, text in enumerate(texts)}
+    for dot, cell in predicted:
+        marks.set(cell, letters[_said(dot)])
+    yield from letters.items()
+
+
+def _mark_ends(figure: Figure, marks: Marks) -> Iterator[tuple[str, str]]:
+    """A number at the end of each curve that has a name."""
+    for number, curve in enumerate((each for each in figure.curves if each.name), 1):
+        end = _cell(curve.points[-1], figure, marks.letters)
+        if end:
+            marks.set(end, str(number % 10))
+            yield curve.name, str(number % 10)
+
+
+_SIGNS = {"diamond": "◇", "ring": "○"}
+_ASIDE = (0, 1, -1, 2, -2, 3)
+"""Columns from its place at which a letter may stand."""
+
+
+def _free(cell: tuple[int, int], taken: Mapping[tuple[int, int], str], width: int) -> tuple[int, int] | None:
+    """The cell, or the nearest in its row that has no letter yet; None if there is none near."""
+    x, y = cell
+    near = ((x + aside, y) for aside in _ASIDE if 0 <= x + aside < width)
+    return next((each for each in near if each not in taken), None)
 
 
 def _said(dot: Dot) -> str:
@@ -153,10 +219,10 @@ def _bars(picture: Bars, columns: int) -> Iterator[str]:
         limit = round(picture.x.share(bar.limit) * width)
         line = line[:limit].ljust(limit, "·") + "┃" + line[limit:]
         over = sum(part.value for part in bar.parts) > bar.limit
-        yield f"  {bar.name}: {bar.limit_text}{', does not fit' if over else ''}"
+        yield from _wrapped(f"{bar.name}: {bar.limit_text}{', does not fit' if over else ''}", columns)
         yield f"  {line}"
         named = [f"{_FILLS[i % len(_FILLS)]} {part.name} {part.text}" for i, part in enumerate(bar.parts)]
-        yield f"  {'   '.join(named)}"
+        yield from _wrapped("   ".join(named), columns)
         yield ""
 
 

@@ -24,8 +24,8 @@ def figure(reports: Sequence[AttentionReport], lengths: Sequence[int], what: str
     x = Axis("tokens of a sequence", float(lengths[0]), float(lengths[-1]), doublings(lengths))
     y = Axis("bytes", low, high, decades(low, high, format_bytes))
     curves = (
-        Curve(tuple(zip(map(float, lengths), standard, strict=True)), 1, "standard: S and P through memory"),
-        Curve(tuple(zip(map(float, lengths), flash, strict=True)), 0, "flash: scores stay on chip"),
+        _curve("standard", "S and P through memory", lengths, standard, 1),
+        _curve("flash", "scores stay on chip", lengths, flash, 0),
     )
     note = (
         f"At {lengths[-1]} tokens standard moves {format_bytes(standard[-1])}, "
@@ -39,3 +39,11 @@ def figure(reports: Sequence[AttentionReport], lengths: Sequence[int], what: str
         curves,
         notes=(note,),
     )
+
+
+def _curve(name: str, why: str, lengths: Sequence[int], traffic_bytes: Sequence[float], color: int) -> Curve:
+    said = [
+        f"{name}, {n} tokens: {format_bytes(each)}" for n, each in zip(lengths, traffic_bytes, strict=True)
+    ]
+    points = tuple(zip(map(float, lengths), traffic_bytes, strict=True))
+    return Curve(points, color, f"{name}: {why}", end=name, form=color, values=tuple(said))

@@ -15,8 +15,8 @@ from memwall.reports.hierarchy import HierarchyReport
 from memwall.units import format_bytes, format_bytes_per_s, format_seconds, scaled_binary, significant
 
 Row = HierarchyReport | Refusal
-ON_CHIP = ("registers", "shared memory", "L1 and shared memory", "L2")
-"""Sizes of these are quoted with binary prefixes."""
+BINARY = ("registers", "smem", "l2", "cache")
+"""Sizes of caches and registers are quoted with binary prefixes."""
 
 
 def record(report: HierarchyReport) -> Record:
@@ -98,7 +98,7 @@ def _row(level: Level) -> tuple[str, ...]:
 def _size(level: Level) -> str:
     if level.size is None:
         return "-"
-    return scaled_binary(level.size.value) if level.name in ON_CHIP else format_bytes(level.size.value)
+    return scaled_binary(level.size.value) if level.limit in BINARY else format_bytes(level.size.value)
 
 
 def _sources(level: Level) -> list[tuple[str, str, str]]:

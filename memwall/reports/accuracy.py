@@ -107,7 +107,7 @@ def accuracy(
         key = tuple(_keys(each, answer)[name] for name in by)
         groups.setdefault(key, []).append(answer.estimate_time_s / each.time_s - 1)
     if not groups:
-        raise FileError(_nothing(data or "", reading.left_out, len(rows)), "Columns of predict, and time_us")
+        raise FileError(nothing(data or "", reading.left_out, len(rows)), "Columns of predict, and time_us")
     lines = [Line(key, spread(numpy.array(errors))) for key, errors in sorted(groups.items())]
     every = numpy.array([error for errors in groups.values() for error in errors])
     fits = [fit for name in constants.shipped_calibrations() for fit in constants.shipped(name)]
@@ -125,7 +125,7 @@ def accuracy(
     )
 
 
-def _nothing(data: str, left_out: Mapping[str, int], rows: int) -> str:
+def nothing(data: str, left_out: Mapping[str, int], rows: int) -> str:
     """Why a table has no row to compare."""
     reasons = [*left_out, *(["no row of it has an estimate"] if rows else [])] or ["it has no rows"]
     return f"{shown(data, 120)}: nothing to compare: {'; '.join(reasons[:3])}"

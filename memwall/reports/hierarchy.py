@@ -8,6 +8,7 @@ from typing import NamedTuple
 from memwall.constant import Constant
 from memwall.hardware import Device
 from memwall.hierarchy import Level, levels
+from memwall.memory.budget import total_memory
 from memwall.reports.case import DEFAULT_GPU, DeviceLike, device_of
 
 
@@ -32,10 +33,19 @@ def hierarchy(
 ) -> HierarchyReport:
     """Registers, shared memory, L2, main memory, host and NVMe: size, bandwidth, latency, scope, source.
 
+    Main memory is as large as `memwall capacity` has it: the driver's total, else the label in GiB x 0.99.
+
     Args:
         gpu: a device, or its name or file.
         changes: what-ifs on the device.
         defaults: what the caller assumed.
     """
     device = device_of(gpu, changes)
-    return HierarchyReport(device, levels(device), defaults)
+    return HierarchyReport(device, tuple(_as_seen(level, device) for level in levels(device)), defaults)
+
+
+def _as_seen(level: Level, device: Device) -> Level:
+    """Main memory with the size that programs see, which a label is not."""
+    if level.limit != "hbm" or level.size is None:
+        return level
+    return level._replace(size=total_memory(device))
