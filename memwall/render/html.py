@@ -36,6 +36,6 @@ def _table(table: Table) -> str:
 
 def _cells(row: Sequence[str], right: frozenset[int], tag: str) -> str:
     return "".join(
-        f'<{tag} style="text-align:{"right" if place in right else "left"}">{escape(cell)}</{tag}>'
+        f'<{tag} style="padding:0 .5em;text-align:{"right" if place in right else "left"}">{escape(cell)}</{tag}>'
         for place, cell in enumerate(row)
     )

@@ -9,7 +9,7 @@ from memwall.render.data import Record
 from memwall.render.page import Page, Section
 from memwall.render.page import Table as Rows
 from memwall.sweeps.table import Table
-from memwall.units import significant
+from memwall.units import GIGA, significant
 
 FIRST = 20
 """Rows that a notebook shows; a data frame has them all."""
@@ -40,4 +40,5 @@ def _is_number(value: Any) -> bool:
 def _text(value: Any) -> str:
     if value is None:
         return "-"
-    return significant(value) if isinstance(value, float) else str(value)
+    large = _is_number(value) and value >= GIGA  # a whole rate is written as its neighbours are
+    return significant(value) if isinstance(value, float) or large else str(value)
