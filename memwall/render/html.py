@@ -35,7 +35,8 @@ def _table(table: Table) -> str:
 
 
 def _cells(row: Sequence[str], right: frozenset[int], tag: str) -> str:
+    sides = ("right" if place in right else "left" for place in range(len(row)))
     return "".join(
-        f'<{tag} style="padding:0 .5em;text-align:{"right" if place in right else "left"}">{escape(cell)}</{tag}>'
-        for place, cell in enumerate(row)
+        f'<{tag} style="padding:0 .5em;text-align:{side}">{escape(cell)}</{tag}>'
+        for side, cell in zip(sides, row, strict=True)
     )
