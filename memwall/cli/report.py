@@ -54,24 +54,26 @@ def command(
     **words: Any,
 ) -> int:
     """One page with summary, roofline, kernels, memory, and sliders computed in it."""
-    from memwall.htmlreport.page import Asked, Question, page
+    from memwall.htmlreport.page import page
+    from memwall.htmlreport.question import Asked, Question
 
     _check_ending(output)
+    _check_estimated(words)
     question = Question(load_model(model), batch, context, phase, model)
     asked: dict[str, Asked] = {}
     for name in named_gpus(gpu):
         device = hardware.load(name, changes)
         mine = on_one(words, device, gpu)
-        new = Asked(device, name, mine, _flags(mine, changes))
+        new = Asked(device, name, mine, _flags(mine, changes), _what_ifs(changes))
         if asked.setdefault(device.name, new).device.data != device.data:
             raise UsageError(
                 f"--gpu {shown(name)}: another GPU of the page is called {device.name} too",
                 "Give one of the files another name",
             )
-    text, refusals = page(question, list(asked.values()))
-    for refusal in refusals:
-        click.echo(f"warning: {refusal.gpu}: {refusal.error}", err=True)
-    write(Output(None, False, output, "never"), text)
+    made = page(question, list(asked.values()))
+    for said in (*(f"{each.gpu}: {each.error}" for each in made.refusals), *made.warnings):
+        click.echo(f"warning: {said}", err=True)
+    write(Output(None, False, output, "never"), made.text)
     return 0
 
 
@@ -84,7 +86,21 @@ def _flags(words: Mapping[str, Any], changes: Mapping[str, str]) -> str:
             flags += f" {flag}"
         elif value and value != 1:
             flags += f" {flag} {shlex.quote(str(value))}"
-    return flags + "".join(f" --set {shlex.quote(f'{key}={value}')}" for key, value in changes.items())
+    return flags + "".join(f" --set {shlex.quote(each)}" for each in _what_ifs(changes))
+
+
+def _what_ifs(changes: Mapping[str, str]) -> tuple[str, ...]:
+    return tuple(f"{key}={value}" for key, value in changes.items())
+
+
+def _check_estimated(words: Mapping[str, Any]) -> None:
+    """What an estimate is made with means nothing where it is left out."""
+    given = next((name for name in ("library", "calibration") if words.get(name)), None)
+    if given and words.get("bound_only"):
+        raise UsageError(
+            f"--bound-only leaves out the estimate, and --{given} is of it",
+            f"Leave out --{given}, or --bound-only",
+        )
 
 
 def _check_ending(output: str | None) -> None:
@@ -92,8 +108,10 @@ def _check_ending(output: str | None) -> None:
     if output is None:
         raise UsageError("a page goes to a file", "Name it: -o report.html; -o - is stdout")
     stem, suffix = os.path.splitext(output)
-    if suffix.lower() in ("", ".html", ".htm", ".xhtml") or (
-        os.path.exists(output) and not os.path.isfile(output)
+    if (
+        output == "-"
+        or suffix.lower() in (".html", ".htm", ".xhtml")
+        or (os.path.exists(output) and not os.path.isfile(output))
     ):
         return
     named = shown(f"{stem}.html", 120)

@@ -52,6 +52,8 @@ function slowest(limits) {
   for (const [name, each] of limits) if (each > time) [limit, time] = [name, each];
   return { limited_by: limit, regime: REPORT.regimes[limit], bound_time_s: time };
 }
+const hbmTime = (made) => made.limits.reduce((time, [name, each]) => (name === "hbm" ? each : time), 0);
+const busyShare = (made, whole, time) => time / whole.bound_time_s * (1 - made.bubble);
 const sum = (rows, key) => rows.reduce((total, each) => total + each.repeats * each[key], 0);
 const known = (rows, key) => rows.every((each) => each[key] !== null);
 
@@ -83,6 +85,8 @@ function at(gpu, phase, batch, context) {
     resident_weight_bytes: forms.weight_bytes, resident_cache_bytes: made.cache_bytes,
     capacity_bytes: forms.capacity_bytes, fits, stretch: made.stretch,
     microbatches: made.microbatches, bubble: made.bubble, communication_bound_time_s: linked,
+    mbu: busyShare(made, whole, hbmTime(made)), mfu: busyShare(made, whole, made.matrix_s),
+    activation_bytes: made.activation_bytes, absorbed: made.absorbed,
     ...estimated(made, kernels, linked),
   };
 }

@@ -7,12 +7,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from memwall.bound import busy_terms
+from memwall.bound import Bound, busy_terms
 from memwall.errors import NotAvailable
 from memwall.estimate.estimate import Estimate, estimate_in_pass, weakest
 from memwall.estimate.library import library_named
 from memwall.estimate.own import own_fits
 from memwall.hardware import Device
+from memwall.htmlreport.details import details_of
 from memwall.htmlreport.trace import Array, Region, Tape, Traced, regions
 from memwall.memory.budget import total_memory
 from memwall.models.model import Model
@@ -21,6 +22,7 @@ from memwall.models.step.whole import kernels
 from memwall.parallel.exchanges import Exchange
 from memwall.parallel.memory import cache_on_a_gpu, weights_on_a_gpu
 from memwall.program import Work, kernel_work
+from memwall.reports.step import Line, StepReport
 from memwall.reports.step_layout import Spread, busiest_link, exchanged
 from memwall.reports.step_setting import work_of
 from memwall.reports.step_settled import Settled, settled
@@ -36,6 +38,8 @@ class Kernel(NamedTuple):
 
     name: str
     kind: str
+    detail: str
+    """What tells it from others of its name; empty where none has it."""
     repeats: int
     flops: Any
     traffic_bytes: Any
@@ -74,6 +78,11 @@ class Pass(NamedTuple):
     bubble: Any
     stretch: Any
     """Time of the pass over that of one microbatch through all stages."""
+    matrix_s: Any
+    """Matrix FLOPs over their formats' peaks."""
+    activation_bytes: Any
+    absorbed: bool
+    """Whether latent attention runs on the latent cache itself."""
     basis: str | None
     """Of the estimate."""
     kernels: tuple[Kernel, ...]
@@ -135,7 +144,7 @@ def _pass(model: Model, device: Device, ready: Settled, words: Mapping[str, Any]
     layout, setting, tokens, source = ready.layout, ready.setting, ready.tokens, ready.source
     decoding = ready.phase == "decode"
     launches = kernels(ready.part, setting)
-    expected = _expected(launches, device, words)
+    expected, details = _expected(launches, device, words), details_of(launches)
     spread = Spread(layout, exchanged(model, device, layout, setting), tokens.batch, decoding)
     whole = work_of(launches)
     link = busiest_link(each.term for each in spread.exchanges)
@@ -150,8 +159,11 @@ def _pass(model: Model, device: Device, ready: Settled, words: Mapping[str, Any]
         layout.microbatches(tokens.batch),
         spread.bubble,
         spread.stretch,
+        sum(count / device.peak(dtype).rate.value for dtype, count in whole.matrix_flops.items()),
+        _activation_bytes(model, device, ready, launches, spread),
+        setting.absorbed,
         weakest(filter(None, expected)),
-        tuple(_kernel(*each, device) for each in zip(launches, expected, strict=True)),
+        tuple(_kernel(*each, device) for each in zip(launches, details, expected, strict=True)),
         tuple(map(_link, spread.exchanges)),
     )
 
@@ -165,10 +177,24 @@ def _expected(launches: Sequence[Launch], device: Device, words: Mapping[str, An
     return [estimate_in_pass(launch.kernel, device, library, own, eager) for launch in launches]
 
 
-def _kernel(launch: Launch, estimate: Estimate | None, device: Device) -> Kernel:
+def _activation_bytes(
+    model: Model, device: Device, ready: Settled, launches: Sequence[Launch], spread: Spread
+) -> Any:
+    """As the report on a pass counts them."""
+
+    def unbound(work: Work) -> Bound:
+        return Bound(work, device, (), ())
+
+    lines = tuple(Line(launch, unbound(kernel_work(launch.kernel))) for launch in launches)
+    given = (ready.phase, ready.tokens, ready.source, ready.formats, ready.storage, ready.setting)
+    report = StepReport(device, model, *given, lines, unbound(work_of(launches)), 0, {}, (), spread)
+    return report.activation_bytes
+
+
+def _kernel(launch: Launch, detail: str, estimate: Estimate | None, device: Device) -> Kernel:
     work = kernel_work(launch.kernel)
     errors = (estimate.time_s, estimate.error_p50, estimate.error_p90) if estimate else (None, None, None)
-    named = (launch.name, launch.kind, launch.repeats)
+    named = (launch.name, launch.kind, detail, launch.repeats)
     return Kernel(*named, work.flops, work.traffic_bytes, _limits(work, device), *errors)
 
 
