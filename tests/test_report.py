@@ -122,6 +122,8 @@ def test_the_pages_forms_need_no_browser(written: Path, capsys: pytest.CaptureFi
         ("deepseek-v3", "--tp 8 --dp 2 --ep 16 --imbalance 1.2", "h200", "decode", 96, 4096),
         ("llama3-8b", "--bound-only --set memory.bandwidth_gb_per_s=4000", "h100", "decode", 3, 100),
         ("llama3-8b", "--library vllm", "b200", "prefill", 1, 4),
+        ("llama3-8b", "--engine vllm --tp 2", "h100", "decode", 9, 700),
+        ("llama3-8b", "--engine llama.cpp", "l40s", "decode", 3, 700),
     ],
 )
 def test_a_layout_and_what_ifs_reach_the_page_and_the_command_that_it_shows(

@@ -152,6 +152,8 @@ POINTS = [
     ("llama3-8b", "mi300x", "--dp 3 --set memory.bandwidth_gb_per_s=9000", "decode", 100, 64),
     ("llama3-8b", "h100", "--set vector.peak_tflops.fp32=1 --bound-only", "decode", 1, 64),
     ("llama3-8b", "h100", "--set vector.peak_tflops.fp32=1000 --bound-only", "decode", 1, 64),
+    ("llama3-8b", "h100", "--engine vllm", "decode", 33, 700),
+    ("llama3-8b", "b200", "--engine vllm", "prefill", 3, 700),
     ("bart", "h100", "", "decode", 1, 2000),
     ("bart", "h100", "", "prefill", 1, 2000),
     ("whisper", "h100", "", "decode", 1, 500),

@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from memwall import hardware
+from memwall.cli.engines import engine_option
 from memwall.cli.estimates import estimate_options, on_one
 from memwall.cli.layouts import layout_options
 from memwall.cli.models import load_model
@@ -22,6 +23,7 @@ Examples:
   memwall report --model llama3-70b --gpu h100,h200 --context 8192 -o report.html
   memwall report --model llama3-8b --gpu h200,b200 --batch 16 --context 4096 --dtype fp8 -o report.html
   memwall report --model llama3-70b --gpu h100,h200 --tp 8 --batch 32 -o report.html
+  memwall report --model llama3-8b --gpu h100 --engine vllm -o report.html
   memwall report --model bert-base --context 512 -o report.html
 """
 
@@ -41,6 +43,7 @@ Examples:
 @click.option("--kv-dtype", type=Format(), help="storage format of the cache")
 @layout_options
 @estimate_options
+@engine_option
 @set_option
 @click.option("-o", "--output", metavar="FILE", help="write there, an .html; - is stdout")
 def command(
@@ -95,7 +98,7 @@ def _what_ifs(changes: Mapping[str, str]) -> tuple[str, ...]:
 
 def _check_estimated(words: Mapping[str, Any]) -> None:
     """What an estimate is made with means nothing where it is left out."""
-    given = next((name for name in ("library", "calibration") if words.get(name)), None)
+    given = next((name for name in ("library", "calibration", "engine") if words.get(name)), None)
     if given and words.get("bound_only"):
         raise UsageError(
             f"--bound-only leaves out the estimate, and --{given} is of it",

@@ -91,17 +91,18 @@ function at(gpu, phase, batch, context) {
   };
 }
 
-// Kernels one after the other and what passes between GPUs; an error is the kernels' own, weighted by their time.
+// Kernels one after the other, what passes between GPUs, and what an engine adds; an error is that of the
+// engine's passes, else the kernels' own, weighted by their time.
 function estimated(made, kernels, linked) {
   const between = known(made.exchanges, "estimate_time_s") ? sum(made.exchanges, "estimate_time_s") : null;
   const none = { estimate_time_s: null, estimate_tokens_per_s: null, basis: null, error_p50: null, error_p90: null };
   if (!known(kernels, "estimate_time_s")) return { ...none, communication_estimate_time_s: between };
   const busy = sum(kernels, "estimate_time_s");
-  const time = made.stretch * (busy + (between === null ? linked : between));
-  const error = (key) => known(kernels, key)
+  const time = made.stretch * (busy + (between === null ? linked : between)) + made.engine_time_s;
+  const error = (key, place) => made.engine_errors ? made.engine_errors[place] : known(kernels, key)
     ? kernels.reduce((total, k) => total + k.repeats * k.estimate_time_s * k[key], 0) / busy : null;
   return {
-    estimate_time_s: time, estimate_tokens_per_s: made.batch * made.each_tokens / time, basis: made.basis,
-    error_p50: error("error_p50"), error_p90: error("error_p90"), communication_estimate_time_s: between,
+    engine_time_s: made.engine_time_s, estimate_time_s: time, estimate_tokens_per_s: made.batch * made.each_tokens / time, basis: made.basis,
+    error_p50: error("error_p50", 0), error_p90: error("error_p90", 1), communication_estimate_time_s: between,
   };
 }

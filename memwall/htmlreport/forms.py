@@ -9,6 +9,7 @@ import numpy as np
 
 from memwall.bound import Bound, busy_terms
 from memwall.errors import NotAvailable
+from memwall.estimate.engine import Engine
 from memwall.estimate.estimate import Estimate, estimate_in_pass, weakest
 from memwall.estimate.library import library_named
 from memwall.estimate.own import own_fits
@@ -23,7 +24,7 @@ from memwall.parallel.exchanges import Exchange
 from memwall.parallel.memory import cache_on_a_gpu, weights_on_a_gpu
 from memwall.program import Work, kernel_work
 from memwall.reports.step import Line, StepReport
-from memwall.reports.step_layout import Spread, busiest_link, exchanged
+from memwall.reports.step_layout import Spread, busiest_link, engine_s, exchanged
 from memwall.reports.step_setting import work_of
 from memwall.reports.step_settled import Settled, settled
 
@@ -85,6 +86,10 @@ class Pass(NamedTuple):
     """Whether latent attention runs on the latent cache itself."""
     basis: str | None
     """Of the estimate."""
+    engine_time_s: Any
+    """What an engine adds to kernels and exchanges; 0 without one."""
+    engine_errors: tuple[float, float] | None
+    """Of its passes: half, and nine in ten, have been closer."""
     kernels: tuple[Kernel, ...]
     exchanges: tuple[Link, ...]
 
@@ -144,7 +149,7 @@ def _pass(model: Model, device: Device, ready: Settled, words: Mapping[str, Any]
     layout, setting, tokens, source = ready.layout, ready.setting, ready.tokens, ready.source
     decoding = ready.phase == "decode"
     launches = kernels(ready.part, setting)
-    expected, details = _expected(launches, device, words), details_of(launches)
+    expected, details = _expected(launches, device, words, ready.engine), details_of(launches)
     spread = Spread(layout, exchanged(model, device, layout, setting), tokens.batch, decoding)
     whole = work_of(launches)
     link = busiest_link(each.term for each in spread.exchanges)
@@ -162,19 +167,35 @@ def _pass(model: Model, device: Device, ready: Settled, words: Mapping[str, Any]
         sum(count / device.peak(dtype).rate.value for dtype, count in whole.matrix_flops.items()),
         _activation_bytes(model, device, ready, launches, spread),
         setting.absorbed,
-        weakest(filter(None, expected)),
+        *_rests_on(model, device, ready, spread, expected),
         tuple(_kernel(*each, device) for each in zip(launches, details, expected, strict=True)),
         tuple(map(_link, spread.exchanges)),
     )
 
 
-def _expected(launches: Sequence[Launch], device: Device, words: Mapping[str, Any]) -> list[Estimate | None]:
+def _rests_on(
+    model: Model, device: Device, ready: Settled, spread: Spread, expected: Sequence[Estimate | None]
+) -> tuple[str | None, Any, tuple[float, float] | None]:
+    """The estimate's basis, and an engine's own time and errors where it is one's step."""
+    basis = weakest(filter(None, expected))
+    engine = ready.engine
+    if engine is None or basis is None:
+        return basis, 0, None
+    own_s = engine_s(engine, model, device, spread, ready.setting.tokens.batch)
+    fit = engine.on(device)
+    return engine.basis(device), own_s, (fit.error_p50, fit.error_p90)
+
+
+def _expected(
+    launches: Sequence[Launch], device: Device, words: Mapping[str, Any], engine: Engine | None
+) -> list[Estimate | None]:
     """The expected time of each kernel; None where only the bound is wanted."""
     if words.get("bound_only"):
         return [None] * len(launches)
     own, library = own_fits(words.get("calibration"), device), library_named(words.get("library"))
     eager = bool(words.get("eager"))
-    return [estimate_in_pass(launch.kernel, device, library, own, eager) for launch in launches]
+    found = [estimate_in_pass(launch.kernel, device, library, own, eager) for launch in launches]
+    return [engine.estimated(each, device) if engine else each for each in found]
 
 
 def _activation_bytes(

@@ -13,6 +13,7 @@ from typing import Any
 import memwall
 from memwall.bound import REGIMES
 from memwall.errors import NotAvailable, Refusal
+from memwall.estimate.engine import engine_named
 from memwall.htmlreport.forms import LONGEST, MOST_BATCH, Forms, forms_of
 from memwall.htmlreport.question import Asked, Made, OnGpu, Question
 from memwall.htmlreport.remarks import listed, longest
@@ -177,6 +178,7 @@ def _data(question: Question, parts: Sequence[OnGpu], tape: Tape) -> str:
                 "typed": shlex.quote(part.asked.typed),
                 "flags": part.asked.flags,
                 "formats": part.formats,
+                "engine": engine.title if (engine := engine_named(part.asked.words.get("engine"))) else "",
                 "what_ifs": ", ".join(part.asked.what_ifs),
             }
             for part in parts

@@ -72,6 +72,9 @@ def _of_phase(report: StepReport) -> Iterator[Remark]:
     for note in [*shared_notes(report), *layout_own_notes(report)]:
         if note not in made_there:
             yield Remark(_free(note, report))
+    engine = report.engine
+    if engine and report.estimate and engine.gpus and report.device.name not in engine.gpus:
+        yield Remark(f"fitted on other GPUs: {', '.join(engine.gpus)}")
     yield from _of_device(report)
 
 

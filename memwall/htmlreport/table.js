@@ -45,13 +45,17 @@ function tableRow(k, now) {
     cell.textContent = text;
     if (WORDS.includes(name)) cell.className = "word";
     if (name === "estimate") cell.className = "estimated";
-    if (name === "name" && k.detail) cell.append(spanned("faint", ` ${k.detail}`));
+    if (name === "name") cell.replaceChildren(...breakable(k.name), ...(k.detail ? [spanned("faint", ` ${k.detail}`)] : []));
     if (name !== "share") continue;
     const bar = spanned("share", "");
     bar.style.width = `${(2.5 * share).toFixed(2)}rem`;
     cell.append(bar, percent(share, 3));
   }
   return row;
+}
+// A name that may be broken after its dots and underscores.
+function breakable(name) {
+  return name.split(/(?<=[._])/).flatMap((part, place) => (place ? [document.createElement("wbr"), part] : [part]));
 }
 function spanned(kind, text) {
   const made = document.createElement("span");

@@ -69,8 +69,10 @@ function words(now) {
   const how = `in ${gpu.formats}${gpu.what_ifs ? ` and with the what-if ${gpu.what_ifs}` : ""}`;
   const least = `${asked()} takes at least ${seconds(now.bound_time_s)} on ${where} ${how}: at most ${rate(now.tokens_per_s)} tokens a second.`;
   const error = errors(now);
+  const runs = gpu.engine && state.phase === "decode" ? `${gpu.engine}, its kernels${many ? ", exchanges" : ""} and host one after the other, is expected`
+    : `Good kernels${many ? " and exchanges" : ""}, one after the other, are expected`;
   const expected = now.estimate_time_s === null ? ""
-    : ` Good kernels${many ? " and exchanges" : ""}, one after the other, are expected to take ${seconds(now.estimate_time_s)}: ${rate(now.estimate_tokens_per_s)} tokens a second${error && ` (${error})`}.`;
+    : ` ${runs} to take ${seconds(now.estimate_time_s)}: ${rate(now.estimate_tokens_per_s)} tokens a second${error && ` (${error})`}.`;
   const room = now.fits === false
     ? ` But it does not fit: weights and cache${many ? " of the fullest GPU" : ""} are ${lacking(now)}, so these are the times of a GPU with more memory.` : "";
   return `${least}${expected} ${why(now)}${room}`;
@@ -101,6 +103,9 @@ function computedRemarks(now) {
   if (full)
     made.push(`a batch of ${state.batch} over ${replicas} replicas: ${full} with ${largest}, ${replicas - full} with ${largest - 1}`);
   if (now.absorbed) made.push("latent attention absorbed: on this device faster than making K and V of the whole cache");
+  const { engine } = gpuOf(state.gpu);
+  if (engine && state.phase === "decode" && now.estimate_time_s !== null)
+    made.push(`a step of ${engine}: ${seconds(now.engine_time_s)} of its own, for its host, launches and waits`);
   const share = now.activation_bytes / now.traffic_bytes;
   if (now.limited_by === "hbm" && share > 0.01)
     made.push(`activations are ${percent(share, 3)} of the traffic; those that stay in L2 cost less`);
