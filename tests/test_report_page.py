@@ -251,10 +251,10 @@ def test_a_constants_value_has_its_unit(key: str, value: float, said: str) -> No
 
 @needs_browser
 def test_two_printed_pages_can_be_told_apart(tmp_path: Path) -> None:
-    args = "--weight-dtype int4-g128 --kv-dtype fp8 --set memory.bandwidth_gb_per_s=4000 --tp 2"
+    args = "--weight-dtype int4-g128 --kv-dtype fp8 --engine vllm --set memory.bandwidth_gb_per_s=4000 --tp 2"
     path = report(tmp_path / "page.html", f"--model llama3-70b --gpu h100 {args}")
     formats, what_if = "bf16, weights int4-g128, cache fp8", "memory.bandwidth_gb_per_s=4000"
-    setting = f"{formats}; on h100; 2 GPUs: TP 2; what-if {what_if}"
+    setting = f"{formats}; on h100; 2 GPUs: TP 2; engine vllm; what-if {what_if}"
     assert f"<title>Llama 3 70B: {setting}</title>" in path.read_text()
     assert play(path, visible_text(".setting")) == setting
     assert f"in {formats} and with the what-if {what_if}" in play(path, SUMMARY)

@@ -20,7 +20,7 @@ from memwall.errors import UsageError, shown
 
 EPILOG = """\b
 Examples:
-  memwall report --model llama3-70b --gpu h100,h200 --context 8192 -o report.html
+  memwall report --model llama3-70b --gpu h200,b200 --context 8192 -o report.html
   memwall report --model llama3-8b --gpu h200,b200 --batch 16 --context 4096 --dtype fp8 -o report.html
   memwall report --model llama3-70b --gpu h100,h200 --tp 8 --batch 32 -o report.html
   memwall report --model llama3-8b --gpu h100 --engine vllm -o report.html

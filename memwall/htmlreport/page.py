@@ -115,15 +115,19 @@ def _document(question: Question, parts: Sequence[OnGpu], refusals: Sequence[Ref
 
 
 def _setting(parts: Sequence[OnGpu]) -> str:
-    """What tells this page from another of its model: formats, GPUs, layout, what-ifs."""
+    """What tells this page from another of its model: formats, GPUs, layout, whose kernels, what-ifs."""
     layout, formats = parts[0].first.spread.layout, dict.fromkeys(part.formats for part in parts)
     names = [
         part.device.name if len(formats) == 1 else f"{part.device.name} in {part.formats}" for part in parts
     ]
     shared = [*formats] if len(formats) == 1 else []
     several = [f"{layout.gpus} GPUs: {layout.text}"] if layout.gpus > 1 else []
+    words = parts[0].asked.words
+    whose = [f"{name} {words[name]}" for name in ("engine", "library", "calibration") if words.get(name)]
     what_ifs = dict.fromkeys(each for part in parts for each in part.asked.what_ifs)
-    return "; ".join([*shared, f"on {', '.join(names)}", *several, *(f"what-if {each}" for each in what_ifs)])
+    return "; ".join(
+        [*shared, f"on {', '.join(names)}", *several, *whose, *(f"what-if {each}" for each in what_ifs)]
+    )
 
 
 def _unscripted(question: Question, part: OnGpu, phase: str) -> str:
