@@ -79,26 +79,25 @@ def test_a_page_of_such_names_lives(tmp_path: Path, capsys: pytest.CaptureFixtur
 
 
 @needs_browser
-@pytest.mark.parametrize("name", ["batch", "context"])
-def test_one_step_of_a_slider_reaches_another_count(one: Path, name: str) -> None:
+def test_one_step_of_a_slider_reaches_another_count(one: Path) -> None:
     """Each step up and down, from both ends and from counts between its places."""
-    script = f"""
-    const slider = document.getElementById("{name}");
-    const press = (by) => {{
-      slider.stepUp(by); slider.dispatchEvent(new Event("input")); return state.{name};
-    }};
-    const from = (value) => {{ fire("{name}-number", value, "change"); return value; }};
-    const wrong = [];
-    for (const start of [1, 2, 3, 7, 47, 48, 500, 1000])
-      for (const by of [1, -1]) {{
-        const before = from(start), after = press(by);
-        if (before + by >= 1 && (after - before) * by <= 0) wrong.push([before, by, after]);
-      }}
-    from(1);
-    const climbed = [press(1), press(1), press(1), press(1)];
-    fire("{name}", slider.max, "input");
-    return [wrong, climbed, state.{name} === POINTS.{name}];"""
-    assert play(one, script) == [[], [2, 3, 4, 5], True]
+    script = """return ["batch", "context"].map((name) => {
+      const slider = document.getElementById(name), wrong = [];
+      const press = (by) => {
+        slider.stepUp(by); slider.dispatchEvent(new Event("input")); return state[name];
+      };
+      const from = (value) => { fire(`${name}-number`, value, "change"); return value; };
+      for (const start of [1, 2, 3, 7, 47, 48, 1000])
+        for (const by of [1, -1]) {
+          const before = from(start), after = press(by);
+          if (before + by >= 1 && (after - before) * by <= 0) wrong.push([before, by, after]);
+        }
+      from(1);
+      const climbed = [press(1), press(1), press(1), press(1)];
+      fire(name, slider.max, "input");
+      return [wrong, climbed, state[name] === POINTS[name]];
+    });"""
+    assert play(one, script) == [[[], [2, 3, 4, 5], True]] * 2
 
 
 @needs_browser
@@ -118,16 +117,17 @@ def test_bars_and_swatches_are_printed(one: Path) -> None:
 
 @needs_browser
 def test_the_summary_says_what_does_not_fit(one: Path, tmp_path: Path) -> None:
-    place = "gpu=h100&phase=decode&batch=1&context=8192"
-    said, bar = play(
-        one, "return ['summary', 'bar-text'].map((id) => document.getElementById(id).textContent);", place
-    )
+    script = """return ["h100", "h200"].map((gpu) => {
+      change({ gpu, phase: "decode", batch: 1, context: 8192 });
+      return ["summary", "bar-text"].map((id) => document.getElementById(id).textContent);
+    });"""
+    (said, bar), (fits, _) = play(one, script)
     found = memwall.step("llama3-70b", gpu="h100", context=8192).to_dict()
     over = found["resident_weight_bytes"] + found["resident_cache_bytes"] - found["capacity_bytes"]
     missing = f"{over / 10**9:.2f}".rstrip("0")
     assert f"does not fit: weights and cache are {missing} GB more than the GPU has" in said
     assert f"does not fit, {missing} GB more" in bar
-    assert "does not fit" not in play(one, SUMMARY, "gpu=h200&phase=decode&batch=1&context=8192")
+    assert "does not fit" not in fits
     path = report(tmp_path / "two.html", "--model llama3-405b --gpu h100 --tp 2")
     assert "of the fullest GPU are 323" in play(path, SUMMARY)
 
@@ -142,25 +142,18 @@ def test_the_command_line_warns_of_what_does_not_fit(
     assert said[0] == said[1]
 
 
-POINTS = [
-    ("bert-base", "h100", "", "prefill", 1, 20_000),
-    ("bert-base", "h100", "", "prefill", 1, 512),
-    ("llama3-8b", "h100", "", "decode", 1, 100),
-    ("llama3-8b", "h100", "", "prefill", 1, 100_000),
-    ("deepseek-v3", "h200", "--tp 8", "decode", 64, 4096),
-    ("deepseek-v3", "h200", "--tp 8", "prefill", 2, 4096),
-    ("llama3-8b", "mi300x", "--dp 3 --set memory.bandwidth_gb_per_s=9000", "decode", 100, 64),
-    ("llama3-8b", "h100", "--set vector.peak_tflops.fp32=1 --bound-only", "decode", 1, 64),
-    ("llama3-8b", "h100", "--set vector.peak_tflops.fp32=1000 --bound-only", "decode", 1, 64),
-    ("llama3-8b", "h100", "--engine vllm", "decode", 33, 700),
-    ("llama3-8b", "b200", "--engine vllm", "prefill", 3, 700),
-    ("bart", "h100", "", "decode", 1, 2000),
-    ("bart", "h100", "", "prefill", 1, 2000),
-    ("whisper", "h100", "", "decode", 1, 500),
-    ("whisper", "h100", "", "prefill", 4, 2000),
+PAGES: list[tuple[str, str, str, list[tuple[str, int, int]]]] = [
+    ("bert-base", "h100", "", [("prefill", 1, 20_000), ("prefill", 1, 512)]),
+    ("llama3-8b", "h100", "", [("decode", 1, 100), ("prefill", 1, 100_000)]),
+    ("deepseek-v3", "h200", "--tp 8", [("decode", 64, 4096), ("prefill", 2, 4096)]),
+    ("llama3-8b", "mi300x", "--dp 3 --set memory.bandwidth_gb_per_s=9000", [("decode", 100, 64)]),
+    ("llama3-8b", "h100", "--set vector.peak_tflops.fp32=1 --bound-only", [("decode", 1, 64)]),
+    ("llama3-8b", "h100", "--set vector.peak_tflops.fp32=1000 --bound-only", [("decode", 1, 64)]),
+    ("llama3-8b", "h100", "--engine vllm", [("decode", 33, 700), ("prefill", 3, 700)]),
+    ("llama3-8b", "b200", "--engine vllm", [("decode", 3, 700)]),
+    ("bart", "h100", "", [("decode", 1, 2000), ("prefill", 1, 2000)]),
+    ("whisper", "h100", "", [("decode", 1, 500), ("prefill", 4, 2000)]),
 ]
-
-
 ENCODED = {
     "bart": {"d_model": 1024, "decoder_layers": 12, "decoder_attention_heads": 16, "vocab_size": 50265}
     | {"architectures": ["BartForConditionalGeneration"], "max_position_embeddings": 1024},
@@ -172,32 +165,32 @@ ENCODED = {
 
 
 @needs_browser
-@pytest.mark.parametrize(("model", "gpu", "flags", "phase", "batch", "context"), POINTS)
+@pytest.mark.parametrize(("model", "gpu", "flags", "points"), PAGES)
 def test_remarks_are_those_of_what_is_shown(
     model: str,
     gpu: str,
     flags: str,
-    phase: str,
-    batch: int,
-    context: int,
+    points: list[tuple[str, int, int]],
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """Asked at another point, the page says at this one what the command line says at it."""
+    """Asked at one point, the page says at others what the command line says at these."""
     if model in ENCODED:
         config = tmp_path / "config.json"
         config.write_text(json.dumps({"model_type": model, **ENCODED[model]}))
         model = str(config)
     path = report(tmp_path / "page.html", f"--model {model} --gpu {gpu} {flags} --batch 2 --context 300")
-    found = play(path, REMARKS, f"gpu={gpu}&phase={phase}&batch={batch}&context={context}")
-    length = "--context" if phase == "decode" else "--seq"
-    args = (
-        f"step --model {model} --gpu {gpu} --phase {phase} --batch {batch} {length} {context} {flags} --json"
-    )
+    script = f"""return {json.dumps(points)}.map(([phase, batch, context]) => {{
+      change({{ phase, batch, context }}); {REMARKS} }});"""
     capsys.readouterr()
-    assert run(args.split()) == 0
-    notes = [note for note in json.loads(capsys.readouterr().out)["notes"] if "does not fit" not in note]
-    assert sorted(found) == sorted(note.replace(": --engine", ": memwall step --engine") for note in notes)
+    for (phase, batch, context), found in zip(points, play(path, script), strict=True):
+        length = "--context" if phase == "decode" else "--seq"
+        point = f"--phase {phase} --batch {batch} {length} {context}"
+        assert run(f"step --model {model} --gpu {gpu} {point} {flags} --json".split()) == 0
+        notes = [note for note in json.loads(capsys.readouterr().out)["notes"] if "does not fit" not in note]
+        assert sorted(found) == sorted(
+            note.replace(": --engine", ": memwall step --engine") for note in notes
+        )
 
 
 def test_without_scripts_the_page_has_the_answer(one: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -256,8 +249,11 @@ def test_two_printed_pages_can_be_told_apart(tmp_path: Path) -> None:
     formats, what_if = "bf16, weights int4-g128, cache fp8", "memory.bandwidth_gb_per_s=4000"
     setting = f"{formats}; on h100; 2 GPUs: TP 2; engine vllm; what-if {what_if}"
     assert f"<title>Llama 3 70B: {setting}</title>" in path.read_text()
-    assert play(path, visible_text(".setting")) == setting
-    assert f"in {formats} and with the what-if {what_if}" in play(path, SUMMARY)
+    shown, said = play(
+        path, "return ['.setting', '#summary'].map((each) => document.querySelector(each).innerText);"
+    )
+    assert shown == setting
+    assert f"in {formats} and with the what-if {what_if}" in said
 
 
 @pytest.mark.parametrize("model", MODELS.names())
@@ -319,13 +315,15 @@ def test_the_filter_wants_all_its_words(one: Path) -> None:
 
 @needs_browser
 def test_little_is_not_nothing_and_one_is_no_plural(one: Path) -> None:
-    script = f"fire('filter', '', 'input'); {visible_text('main')}"
-    text = play(one, script, "gpu=b200&phase=decode&batch=1&context=1")
+    script = """return [[1, 1], [1000, 131072]].map(([batch, context]) => {
+      change({ gpu: "b200", phase: "decode", batch, context });
+      return document.querySelector("main").innerText;
+    });"""
+    text, large = play(one, script)
     assert "one sequence of 1 token takes" in text
     assert "< 0.1 %" in text
     assert not re.search(r"(?<![\d.])0 %", text)
     assert "rests on: physics:" not in text
-    large = play(one, SUMMARY, "gpu=b200&phase=decode&batch=1000&context=131072")
     assert "1,000 sequences of 131,072 tokens each" in large
 
 

@@ -23,7 +23,8 @@ function table(now) {
   const by = COLUMNS[state.sort];
   rows.sort((a, b) => (by(a) < by(b) ? -1 : by(a) > by(b) ? 1 : 0) * (state.down ? -1 : 1));
   $("kernels").replaceChildren(...rows.map((k) => tableRow(k, now)));
-  $("count").textContent = `${rows.length} of ${all.length} rows`;
+  const shown = `${rows.length} of ${all.length} rows`;
+  if ($("count").textContent !== shown) $("count").textContent = shown; // what stays is not read out again
   for (const head of document.querySelectorAll("th[data-sort]"))
     head.setAttribute("aria-sort", head.dataset.sort === state.sort ? (state.down ? "descending" : "ascending") : "none");
 }
