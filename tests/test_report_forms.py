@@ -102,7 +102,11 @@ def at(forms: Forms, batch: int, context: int) -> tuple[dict[str, Any], Pass, Re
         "kernels_bound_time_s": stretch * (sum(n * time for n, time in bounds) + linked),
         "communication_bound_time_s": linked,
         "communication_estimate_time_s": known,
-        "estimate_time_s": of(whole.expected_stretch) * (busy + (linked if known is None else known)),
+        "estimate_time_s": of(whole.expected_stretch) * (busy + (linked if known is None else known))
+        + of(whole.engine_time_s),
+        "engine_time_s": of(whole.engine_time_s),
+        "mfu": of(whole.matrix_s) / max(of(time) for _, time in whole.limits) * (1 - of(whole.bubble)),
+        "activation_bytes": of(whole.activation_bytes),
         "microbatches": of(whole.microbatches),
         "bubble": of(whole.bubble),
         "resident_cache_bytes": of(whole.cache_bytes),
@@ -110,7 +114,10 @@ def at(forms: Forms, batch: int, context: int) -> tuple[dict[str, Any], Pass, Re
         "capacity_bytes": forms.capacity_bytes,
         "basis": whole.basis,
     }
-    for name in ("error_p50", "error_p90"):
+    for place, name in enumerate(("error_p50", "error_p90")):
+        if whole.engine_errors:
+            found[name] = whole.engine_errors[place]
+            continue
         each = [getattr(k, name) for k in whole.kernels]
         weights = [k.repeats * of(k.estimate_time_s) for k in whole.kernels]
         found[name] = None if None in each else sum(w * e for w, e in zip(weights, each, strict=True)) / busy
@@ -171,6 +178,10 @@ LAYOUTS: tuple[tuple[str, str, Mapping[str, Any]], ...] = (
     ("qwen3-next-80b-a3b", "gb200", {"tp": 4, "ep": 4}),
     ("gpt-oss-120b", "h100", {"dp": 8, "ep": 8}),
     ("bert-base", "h100", {"dp": 4}),
+    ("llama3-8b", "h100", {"engine": "vllm", "tp": 2, "pp": 2}),
+    ("llama3-70b", "h100", {"engine": "tensorrt-llm", "tp": 8}),
+    ("llama3-8b", "rtx-4090", {"engine": "llama.cpp"}),
+    ("mixtral-8x7b", "mi300x", {"engine": "vllm"}),
 )
 
 

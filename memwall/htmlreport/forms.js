@@ -52,6 +52,8 @@ function slowest(limits) {
   for (const [name, each] of limits) if (each > time) [limit, time] = [name, each];
   return { limited_by: limit, regime: REPORT.regimes[limit], bound_time_s: time };
 }
+const hbmTime = (made) => made.limits.reduce((time, [name, each]) => (name === "hbm" ? each : time), 0);
+const busyShare = (made, whole, time) => time / whole.bound_time_s * (1 - made.bubble);
 const sum = (rows, key) => rows.reduce((total, each) => total + each.repeats * each[key], 0);
 const known = (rows, key) => rows.every((each) => each[key] !== null);
 
@@ -83,21 +85,24 @@ function at(gpu, phase, batch, context) {
     resident_weight_bytes: forms.weight_bytes, resident_cache_bytes: made.cache_bytes,
     capacity_bytes: forms.capacity_bytes, fits, stretch: made.stretch,
     microbatches: made.microbatches, bubble: made.bubble, communication_bound_time_s: linked,
+    mbu: busyShare(made, whole, hbmTime(made)), mfu: busyShare(made, whole, made.matrix_s),
+    activation_bytes: made.activation_bytes, absorbed: made.absorbed,
     ...estimated(made, kernels, linked),
   };
 }
 
-// Kernels one after the other and what passes between GPUs; an error is the kernels' own, weighted by their time.
+// Kernels one after the other, what passes between GPUs, and what an engine adds; an error is that of the
+// engine's passes, else the kernels' own, weighted by their time.
 function estimated(made, kernels, linked) {
   const between = known(made.exchanges, "estimate_time_s") ? sum(made.exchanges, "estimate_time_s") : null;
   const none = { estimate_time_s: null, estimate_tokens_per_s: null, basis: null, error_p50: null, error_p90: null };
   if (!known(kernels, "estimate_time_s")) return { ...none, communication_estimate_time_s: between };
   const busy = sum(kernels, "estimate_time_s");
-  const time = made.expected_stretch * (busy + (between === null ? linked : between));
-  const error = (key) => known(kernels, key)
+  const time = made.expected_stretch * (busy + (between === null ? linked : between)) + made.engine_time_s;
+  const error = (key, place) => made.engine_errors ? made.engine_errors[place] : known(kernels, key)
     ? kernels.reduce((total, k) => total + k.repeats * k.estimate_time_s * k[key], 0) / busy : null;
   return {
-    estimate_time_s: time, estimate_tokens_per_s: made.batch * made.each_tokens / time, basis: made.basis,
-    error_p50: error("error_p50"), error_p90: error("error_p90"), communication_estimate_time_s: between,
+    engine_time_s: made.engine_time_s, estimate_time_s: time, estimate_tokens_per_s: made.batch * made.each_tokens / time, basis: made.basis,
+    error_p50: error("error_p50", 0), error_p90: error("error_p90", 1), communication_estimate_time_s: between,
   };
 }

@@ -7,12 +7,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from memwall.bound import busy_terms
+from memwall.bound import Bound, busy_terms
 from memwall.errors import NotAvailable
+from memwall.estimate.engine import Engine
 from memwall.estimate.estimate import Estimate, estimate_in_pass, weakest
 from memwall.estimate.library import library_named
 from memwall.estimate.own import own_fits
 from memwall.hardware import Device
+from memwall.htmlreport.details import details_of
 from memwall.htmlreport.trace import Array, Region, Tape, Traced, regions
 from memwall.memory.budget import total_memory
 from memwall.models.model import Model
@@ -22,7 +24,8 @@ from memwall.parallel.exchanges import Exchange
 from memwall.parallel.memory import cache_on_a_gpu, weights_on_a_gpu
 from memwall.parallel.stages import head_share
 from memwall.program import Work, kernel_work
-from memwall.reports.step_layout import Spread, busiest_link, exchanged
+from memwall.reports.step import Line, StepReport
+from memwall.reports.step_layout import Spread, busiest_link, engine_s, exchanged
 from memwall.reports.step_setting import work_of
 from memwall.reports.step_settled import Settled, settled
 
@@ -37,6 +40,8 @@ class Kernel(NamedTuple):
 
     name: str
     kind: str
+    detail: str
+    """What tells it from others of its name; empty where none has it."""
     repeats: int
     flops: Any
     traffic_bytes: Any
@@ -77,8 +82,17 @@ class Pass(NamedTuple):
     """Time of the pass over that of one microbatch through all stages."""
     expected_stretch: Any
     """The same of the estimate, whose stages are not alike; None where only the bound is wanted."""
+    matrix_s: Any
+    """Matrix FLOPs over their formats' peaks."""
+    activation_bytes: Any
+    absorbed: bool
+    """Whether latent attention runs on the latent cache itself."""
     basis: str | None
     """Of the estimate."""
+    engine_time_s: Any
+    """What an engine adds to kernels and exchanges; 0 without one."""
+    engine_errors: tuple[float, float] | None
+    """Of its passes: half, and nine in ten, have been closer."""
     kernels: tuple[Kernel, ...]
     exchanges: tuple[Link, ...]
 
@@ -138,9 +152,8 @@ def _pass(model: Model, device: Device, ready: Settled, words: Mapping[str, Any]
     layout, setting, tokens, source = ready.layout, ready.setting, ready.tokens, ready.source
     decoding = ready.phase == "decode"
     launches = kernels(ready.part, setting)
-    expected = _expected(launches, device, words)
+    expected, details = _expected(launches, device, words, ready.engine), details_of(launches)
     spread = Spread(layout, exchanged(model, device, layout, setting), tokens.batch, decoding)
-    times = [each.time_s for each in expected if each is not None]
     whole = work_of(launches)
     link = busiest_link(each.term for each in spread.exchanges)
     length = 1 if source and not decoding else tokens.seq_kv
@@ -154,30 +167,68 @@ def _pass(model: Model, device: Device, ready: Settled, words: Mapping[str, Any]
         layout.microbatches(tokens.batch),
         spread.bubble,
         spread.stretch,
-        None if len(times) < len(launches) else _stretch(model, spread, launches, times),
-        weakest(filter(None, expected)),
-        tuple(_kernel(*each, device) for each in zip(launches, expected, strict=True)),
+        _expected_stretch(model, spread, launches, expected),
+        sum(count / device.peak(dtype).rate.value for dtype, count in whole.matrix_flops.items()),
+        _activation_bytes(model, device, ready, launches, spread),
+        setting.absorbed,
+        *_rests_on(model, device, ready, spread, expected),
+        tuple(_kernel(*each, device) for each in zip(launches, details, expected, strict=True)),
         tuple(map(_link, spread.exchanges)),
     )
 
 
-def _stretch(model: Model, spread: Spread, launches: Sequence[Launch], times: Sequence[Any]) -> Any:
-    return spread.expected_stretch(model.layer_count, head_share(launches, times))
+def _expected_stretch(
+    model: Model, spread: Spread, launches: Sequence[Launch], expected: Sequence[Estimate | None]
+) -> Any:
+    """That of the estimate's pass; None where only the bound is wanted."""
+    times = [each.time_s for each in expected if each is not None]
+    known = len(times) == len(launches)
+    return spread.expected_stretch(model.layer_count, head_share(launches, times)) if known else None
 
 
-def _expected(launches: Sequence[Launch], device: Device, words: Mapping[str, Any]) -> list[Estimate | None]:
+def _rests_on(
+    model: Model, device: Device, ready: Settled, spread: Spread, expected: Sequence[Estimate | None]
+) -> tuple[str | None, Any, tuple[float, float] | None]:
+    """The estimate's basis, and an engine's own time and errors where it is one's step."""
+    basis = weakest(filter(None, expected))
+    engine = ready.engine
+    if engine is None or basis is None:
+        return basis, 0, None
+    own_s = engine_s(engine, model, device, spread, ready.setting.tokens.batch)
+    fit = engine.on(device)
+    return engine.basis(device), own_s, (fit.error_p50, fit.error_p90)
+
+
+def _expected(
+    launches: Sequence[Launch], device: Device, words: Mapping[str, Any], engine: Engine | None
+) -> list[Estimate | None]:
     """The expected time of each kernel; None where only the bound is wanted."""
     if words.get("bound_only"):
         return [None] * len(launches)
     own, library = own_fits(words.get("calibration"), device), library_named(words.get("library"))
     eager = bool(words.get("eager"))
-    return [estimate_in_pass(launch.kernel, device, library, own, eager) for launch in launches]
+    found = [estimate_in_pass(launch.kernel, device, library, own, eager) for launch in launches]
+    return [engine.estimated(each, device) if engine else each for each in found]
 
 
-def _kernel(launch: Launch, estimate: Estimate | None, device: Device) -> Kernel:
+def _activation_bytes(
+    model: Model, device: Device, ready: Settled, launches: Sequence[Launch], spread: Spread
+) -> Any:
+    """As the report on a pass counts them."""
+
+    def unbound(work: Work) -> Bound:
+        return Bound(work, device, (), ())
+
+    lines = tuple(Line(launch, unbound(kernel_work(launch.kernel))) for launch in launches)
+    given = (ready.phase, ready.tokens, ready.source, ready.formats, ready.storage, ready.setting)
+    report = StepReport(device, model, *given, lines, unbound(work_of(launches)), 0, {}, (), spread)
+    return report.activation_bytes
+
+
+def _kernel(launch: Launch, detail: str, estimate: Estimate | None, device: Device) -> Kernel:
     work = kernel_work(launch.kernel)
     errors = (estimate.time_s, estimate.error_p50, estimate.error_p90) if estimate else (None, None, None)
-    named = (launch.name, launch.kind, launch.repeats)
+    named = (launch.name, launch.kind, detail, launch.repeats)
     return Kernel(*named, work.flops, work.traffic_bytes, _limits(work, device), *errors)
 
 

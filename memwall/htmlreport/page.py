@@ -2,87 +2,47 @@
 
 from __future__ import annotations
 
-import json
 import shlex
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from html import escape
 from importlib.resources import files
 from itertools import starmap
-from math import log2
-from typing import Any, NamedTuple
+from math import exp2
+from typing import Any
 
 import memwall
 from memwall.bound import REGIMES
 from memwall.errors import NotAvailable, Refusal
-from memwall.hardware import Device
+from memwall.estimate.engine import engine_named
 from memwall.htmlreport.forms import LONGEST, MOST_BATCH, Forms, forms_of
-from memwall.htmlreport.script import script_of
+from memwall.htmlreport.question import Asked, Made, OnGpu, Question
+from memwall.htmlreport.remarks import listed, longest
+from memwall.htmlreport.roofs import roofs
+from memwall.htmlreport.script import for_script, script_of
 from memwall.htmlreport.sources import sources
 from memwall.htmlreport.trace import Tape
-from memwall.models.model import Model
-from memwall.plot import roofline
-from memwall.plot.curves import text_areas
-from memwall.plot.figure import Curve
-from memwall.plot.labels import Area
-from memwall.plot.layout import Frame, framed
-from memwall.plot.scene import Text
 from memwall.plot.svg import style as svg_style
-from memwall.plot.svg import svg
-from memwall.render.step_record import all_notes
+from memwall.render import step as step_view
+from memwall.render import text as plain
+from memwall.render.step_record import warning
 from memwall.reports.step import StepReport, step
+from memwall.reports.step_setting import phase_of
 
-WIDE, NARROW = (900.0, 520.0), (380.0, 420.0)
-"""Pixels of the roofline on a screen, and on a phone."""
-LEAST_INTENSITY = 0.1
 PLACES = 8
-"""Of a slider for each doubling, as page.js has it."""
+"""Of a slider for each doubling."""
 PHASES = ("decode", "prefill")
+SCRIPTS = ("forms.js", "words.js", "table.js", "roof.js", "page.js")
 
 
-class Question(NamedTuple):
-    """What the page is asked, and what its sliders start from."""
-
-    model: Model
-    batch: int
-    context: int
-    phase: str | None
-    typed: str
-    """The model as the user names it."""
-
-
-class Asked(NamedTuple):
-    """A GPU of the page."""
-
-    device: Device
-    typed: str
-    """As the user names it."""
-    words: Mapping[str, Any]
-    """Formats, layout, library and calibration, as `memwall.step` takes them."""
-    flags: str
-    """The same as a command line has them."""
-
-
-class OnGpu(NamedTuple):
-    """One GPU's part of the page."""
-
-    asked: Asked
-    forms: Mapping[str, Forms]
-    reports: Mapping[str, StepReport]
-    """Of each phase, at the point that was asked."""
-
-    @property
-    def device(self) -> Device:
-        """The GPU."""
-        return self.asked.device
-
-
-def page(question: Question, gpus: Sequence[Asked]) -> tuple[str, list[Refusal]]:
-    """The page of a model on some GPUs, and those that have no answer.
+def page(question: Question, gpus: Sequence[Asked]) -> Made:
+    """The page of a model on some GPUs.
 
     Raises:
         UsageError: a shape or a layout that cannot be.
-        NotAvailable: no GPU has an answer.
+        NotAvailable: no GPU has an answer, or the model has no such phase.
     """
+    if question.phase:
+        phase_of(question.model, question.phase, None, None)
     parts: list[OnGpu] = []
     refusals: list[Refusal] = []
     tape = Tape()
@@ -93,7 +53,9 @@ def page(question: Question, gpus: Sequence[Asked]) -> tuple[str, list[Refusal]]
             refusals.append(Refusal(asked.device.name, error))
     if not parts:
         raise refusals[0].error
-    return _document(question, parts, refusals, tape), refusals
+    opening = _opening(question, parts)
+    warnings = [said for part in parts if (said := warning(part.reports[opening]))]
+    return Made(_document(question, parts, refusals, tape), refusals, warnings)
 
 
 def _on_gpu(question: Question, asked: Asked, tape: Tape) -> OnGpu:
@@ -111,52 +73,107 @@ def _on_gpu(question: Question, asked: Asked, tape: Tape) -> OnGpu:
 
 
 def _most(question: Question) -> tuple[int, int]:
-    longest = max(LONGEST, question.context, question.model.context or 0)
-    return max(MOST_BATCH, question.batch), longest
+    most_tokens = max(LONGEST, question.context, question.model.context or 0)
+    return max(MOST_BATCH, question.batch), most_tokens
+
+
+def _opening(question: Question, parts: Sequence[OnGpu]) -> str:
+    """The phase that the page opens with."""
+    return question.phase or next(iter(parts[0].forms))
 
 
 def _document(question: Question, parts: Sequence[OnGpu], refusals: Sequence[Refusal], tape: Tape) -> str:
+    layout = parts[0].first.spread.layout
+    of = " of a microbatch, all stages" if layout.pp > 1 else " of a GPU" if layout.gpus > 1 else ""
+    kernels = {
+        "": "Kernels",
+        " of a GPU": "Kernels of one GPU, and exchanges between them",
+    }.get(of, "Kernels of a microbatch through all stages, a GPU of each, and exchanges between them")
+    setting = _setting(parts)
     return _resource("page.html").format(
         title=escape(f"{question.model.title}: what a pass must cost"),
+        tab=escape(f"{question.model.title}: {setting}"),
+        setting=escape(setting),
         css=_resource("page.css") + svg_style().replace("@media ", "@media screen and "),  # paper is light
-        body=_kind(parts[0]),
+        body=_kind(parts),
         gpus=_picks("gpu", [(part.device.name, part.device.name) for part in parts]),
         phases=_picks("phase", [(phase, phase) for phase in parts[0].forms]),
-        slides="".join(starmap(_slide, zip(("batch", "context"), _most(question), strict=True))),
+        slides="".join(
+            starmap(_slide, zip(("batch", "context"), _places(question), _most(question), strict=True))
+        ),
         refusals="".join(f"<p class=warn>{escape(f'{each.gpu}: {each.error}')}</p>" for each in refusals),
-        roofs="".join(map(_roof, parts)),
+        unscripted="".join(_unscripted(question, part, _opening(question, parts)) for part in parts),
+        of=of,
+        kernels=kernels,
+        roofs="".join(map(roofs, parts)),
         heads="".join(_HEAD.format(sort=sort, text=text, kind=kind) for sort, text, kind in _COLUMNS),
         notes="".join(map(_notes, parts)),
         version=memwall.__version__,
         data=_data(question, parts, tape),
-        js=_resource("forms.js") + _resource("page.js"),
+        js="".join(map(_resource, SCRIPTS)),
     )
 
 
-def _kind(part: OnGpu) -> str:
+def _setting(parts: Sequence[OnGpu]) -> str:
+    """What tells this page from another of its model: formats, GPUs, layout, whose kernels, what-ifs."""
+    layout, formats = parts[0].first.spread.layout, dict.fromkeys(part.formats for part in parts)
+    names = [
+        part.device.name if len(formats) == 1 else f"{part.device.name} in {part.formats}" for part in parts
+    ]
+    shared = [*formats] if len(formats) == 1 else []
+    several = [f"{layout.gpus} GPUs: {layout.text}"] if layout.gpus > 1 else []
+    words = parts[0].asked.words
+    whose = [f"{name} {words[name]}" for name in ("engine", "library", "calibration") if words.get(name)]
+    what_ifs = dict.fromkeys(each for part in parts for each in part.asked.what_ifs)
+    return "; ".join(
+        [*shared, f"on {', '.join(names)}", *several, *whose, *(f"what-if {each}" for each in what_ifs)]
+    )
+
+
+def _unscripted(question: Question, part: OnGpu, phase: str) -> str:
+    """The answer as first asked, for a browser that runs no scripts."""
+    answer = plain.render(step_view.page(part.reports[phase]))
+    length = "--context" if phase == "decode" else "--seq"
+    command = (
+        f"memwall step --model {shlex.quote(question.typed)} --gpu {shlex.quote(part.asked.typed)} "
+        f"--phase {phase} --batch {question.batch} {length} {question.context}{part.asked.flags}"
+    )
+    return f"<pre tabindex=0>{escape(f'$ {command}')}\n{escape(answer)}</pre>"
+
+
+def _kind(parts: Sequence[OnGpu]) -> str:
     """Which parts the page has, as classes of its body."""
-    first = next(iter(part.reports.values()))
+    first = parts[0].first
     layout = first.spread.layout
-    kinds = {"several": layout.gpus > 1, "staged": layout.pp > 1, "estimated": first.estimate is not None}
+    kinds = {
+        "several": layout.gpus > 1,
+        "staged": layout.pp > 1,
+        "estimated": first.estimate is not None,
+        "beside": len(parts) > 1,
+    }
     return " ".join(name for name, has in kinds.items() if has)
 
 
 def _data(question: Question, parts: Sequence[OnGpu], tape: Tape) -> str:
     """What the script computes from: the question, and each GPU's forms."""
     phases = list(parts[0].forms)
-    layout = parts[0].reports[phases[0]].spread.layout
+    layout = parts[0].first.spread.layout
     report = {
         "model": shlex.quote(question.typed),
         "asked": {
             "gpu": parts[0].device.name,
-            "phase": question.phase if question.phase in phases else phases[0],
+            "phase": _opening(question, parts),
             "batch": question.batch,
             "context": question.context,
         },
         "most": _most(question),
+        "places": dict(zip(("batch", "context"), _places(question), strict=True)),
+        "longest": {phase: longest(question.model, phase) for phase in phases},
         "phases": phases,
         "regimes": REGIMES,
         "count": layout.gpus,
+        "stages": layout.pp,
+        "replicas": layout.dp,
         "layout": layout.text,
         "gpus": [
             {
@@ -164,51 +181,20 @@ def _data(question: Question, parts: Sequence[OnGpu], tape: Tape) -> str:
                 "title": part.device.title,
                 "typed": shlex.quote(part.asked.typed),
                 "flags": part.asked.flags,
+                "formats": part.formats,
+                "engine": engine.title if (engine := engine_named(part.asked.words.get("engine"))) else "",
+                "what_ifs": ", ".join(part.asked.what_ifs),
             }
             for part in parts
         ],
     }
     forms = script_of(tape, {part.device.name: part.forms for part in parts})
-    return f"const REPORT={json.dumps(report)};\n{forms}".replace("</", "<\\/")
-
-
-def _roof(part: OnGpu) -> str:
-    """The roofs of a GPU at two widths, on a phone those that the pass meets; the script adds the kernels."""
-    report = next(iter(part.reports.values()))
-    met = list(dict.fromkeys(dtype for line in report.lines for dtype in line.bound.work.matrix_flops))
-    return _figure(part, WIDE, "wide", []) + _figure(part, NARROW, "narrow", met)
-
-
-def _figure(part: OnGpu, size: tuple[float, float], name: str, dtypes: Sequence[str]) -> str:
-    """One drawing, with where data and texts stand in it."""
-    figure = roofline.figure([part.device], [], (), dtypes, LEAST_INTENSITY)
-    scene, frame = framed(figure._replace(subtitle="", notes=()), *size)
-    taken = [area for mark in scene.marks if isinstance(mark, Text) for area in text_areas(mark)]
-    taken += [_flat(frame, curve) for curve in figure.curves if curve.points[0][1] == curve.points[-1][1]]
-    area = frame.area._asdict() | {
-        "x": [figure.x.low, figure.x.high],
-        "y": [figure.y.low, figure.y.high],
-        "taken": [[round(edge, 1) for edge in each] for each in taken if each.inside(frame.area)],
-    }
-    data, gpu = escape(json.dumps(area)), escape(part.device.name)
-    notes = "".join(f"<p class=faint>{escape(note)}</p>" for note in figure.notes)
-    return (
-        f'<figure class={name} style="margin:0" data-gpu="{gpu}" data-frame="{data}">'
-        f"{svg(scene, standalone=False)}{notes}</figure>"
-    )
-
-
-def _flat(frame: Frame, roof: Curve) -> Area:
-    """What a roof takes."""
-    (left, y), (right, _) = map(frame.at, (roof.points[0], roof.points[-1]))
-    return Area(left, y - 1, right, y + 1)
+    return for_script(report, forms)
 
 
 def _notes(part: OnGpu) -> str:
     """What the numbers rest on: remarks, and constants with their sources."""
-    notes = dict.fromkeys(note for report in part.reports.values() for note in all_notes(report))
-    listed = "".join(f"<li>{escape(note)}" for note in notes)
-    return f'<section data-of="{escape(part.device.name)}"><ul>{listed}</ul>{sources(part.reports)}</section>'
+    return f'<section data-of="{escape(part.device.name)}">{listed(part)}{sources(part)}</section>'
 
 
 def _picks(name: str, choices: Iterable[tuple[str, str]]) -> str:
@@ -218,12 +204,23 @@ def _picks(name: str, choices: Iterable[tuple[str, str]]) -> str:
     )
 
 
-def _slide(name: str, most: int) -> str:
+def _places(question: Question) -> list[list[int]]:
+    """The counts that each slider stops at: a few in each doubling, none twice, and what was asked."""
+    found = []
+    for asked, most in zip((question.batch, question.context), _most(question), strict=True):
+        values, place = {asked, most}, 0
+        while (value := round(exp2(place / PLACES))) <= most:
+            values.add(value)
+            place += 1
+        found.append(sorted(values))
+    return found
+
+
+def _slide(name: str, places: Sequence[int], most: int) -> str:
     """A slider over doublings, a few places each, beside the number itself."""
-    places = round(log2(most) * PLACES)
     return (
         f"<div class=slide><label for={name} id={name}-name>{name}</label>"
-        f"<input type=range id={name} min=0 max={places} step=1>"
+        f"<input type=range id={name} min=0 max={len(places) - 1} step=1>"
         f"<input type=number id={name}-number min=1 max={most} step=1 aria-labelledby={name}-name></div>"
     )
 
@@ -245,5 +242,8 @@ _COLUMNS = (
     ("intensity", "FLOP/B", ""),
     ("kind", "kind", "word"),
 )
-"""In the order in which page.js fills them."""
-_HEAD = '<th class="{kind}" scope=col data-sort={sort} aria-sort=none><button type=button>{text}</button>'
+"""In the order in which table.js fills them."""
+_HEAD = (
+    '<th class="{kind}" scope=col data-sort={sort} aria-sort=none><button type=button>{text}'
+    "<span class=arrow aria-hidden=true></span></button>"
+)

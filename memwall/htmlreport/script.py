@@ -41,6 +41,15 @@ def script_of(tape: Tape, forms: Named) -> str:
     return "\n".join(f"const {name}={text};" for name, text in written.items())
 
 
+_ESCAPED = {ord(each): f"\\u{ord(each):04x}" for each in "<>&\u2028\u2029"}
+"""What a browser may take for markup, or for a line's end, within a script; JSON has it in strings alone."""
+
+
+def for_script(report: Mapping[str, Any], forms: str) -> str:
+    """The constants of the page's script, in which nothing ends it or hides its end."""
+    return f"const REPORT={_json(report)};\n{forms}".translate(_ESCAPED)
+
+
 def _roots(region: Region) -> Iterator[int]:
     """The nodes that a region's conditions and numbers rest on."""
     yield from (node for node, _ in region.guards)
