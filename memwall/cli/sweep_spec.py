@@ -188,14 +188,17 @@ def _gpus(text: str | None) -> list[str]:
     return [name if device.own else device.name for name, device in devices]
 
 
-def shard_of(sweep: Planned, text: str | None) -> range:
-    """The blocks of --shard 3/16; all of them without it."""
+def shard_of(sweep: Planned, text: str | None) -> tuple[Planned, range]:
+    """The blocks of --shard 3/16, of a sweep that is cut finely enough; all of them without it."""
+    from memwall.sweeps.plan import plan
+
     if text is None:
-        return range(sweep.grid.count)
+        return sweep, range(sweep.grid.count)
     index, slash, of = text.partition("/")
     good = slash and index.strip().isdigit() and of.strip().isdigit()
     if not good or not 1 <= int(index) <= int(of):
         raise UsageError(
             f"--shard takes I/N, from 1/N to N/N, not '{shown(text)}'", "For example: --shard 3/16"
         )
-    return sweep.grid.shard(int(index), int(of))
+    sweep = plan(sweep.spec._replace(block_points=sweep.grid.shared(int(of))))
+    return sweep, sweep.grid.shard(int(index), int(of))

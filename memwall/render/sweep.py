@@ -21,7 +21,9 @@ MOST_NAMES = 5
 """Columns of what was asked from which on they are not repeated in each part of a table."""
 
 
-def page(records: Sequence[Record], what: str, asked: Sequence[str], results: Sequence[str]) -> Page:
+def page(
+    records: Sequence[Record], what: str, asked: Sequence[str], results: Sequence[str], none: str
+) -> Page:
     """The rows for people.
 
     Args:
@@ -29,9 +31,10 @@ def page(records: Sequence[Record], what: str, asked: Sequence[str], results: Se
         what: the operator or the command.
         asked: columns that say what was asked.
         results: columns of the answer that are shown.
+        none: what to say where there is no row.
     """
     if not records:
-        return [Section("", Lines(["no row meets the condition"]))]
+        return [Section("", Lines([none]))]
     same = [name for name in asked if len({record[name] for record in records}) == 1]
     varying = [name for name in asked if name not in same]
     columns = [*varying, *results]

@@ -20,6 +20,9 @@ from memwall.sweeps.words import Value, Words
 BLOCK_POINTS = 65_536
 """Points a block: small enough that its columns stay in a core's cache."""
 
+BLOCKS_A_SHARE = 16
+"""Blocks that a share has at least, where there are enough points."""
+
 
 class Block(NamedTuple):
     """Some points with the same words; one axis of the array for each dimension that varies in it."""
@@ -64,8 +67,22 @@ class Grid:
             yield self.block(number)
 
     def shard(self, index: int, of: int) -> range:
-        """The blocks of one of so many equal shares, counted from 1."""
-        return range(self.count * (index - 1) // of, self.count * index // of)
+        """The blocks of one of so many shares, counted from 1, equal to within a block."""
+        return range(self._nearest(self.points * (index - 1) // of), self._nearest(self.points * index // of))
+
+    def _nearest(self, point: int) -> int:
+        """The block that begins nearest to a point; the last one's end too."""
+        each, slices = self.points // prod(self._radices[:-1]), self._radices[-1]
+        outer, point = divmod(point, each)
+        whole = prod(map(len, self.axes)) // prod(map(len, self.axes[: self._cut[0]]))
+        size = self._cut[1] * (whole // len(self.axes[self._cut[0]])) if self.axes else 1
+        number, beyond = divmod(point, size)
+        wide = min(size, each - number * size)
+        return outer * slices + number + (2 * beyond > wide)
+
+    def shared(self, of: int) -> int:
+        """Points a block, so that so many shares are nearly equal, however small."""
+        return max(1, min(self.block_points, self.points // (BLOCKS_A_SHARE * of)))
 
     @cached_property
     def count(self) -> int:

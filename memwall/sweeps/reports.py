@@ -108,8 +108,8 @@ class Reports(Planned):
             UsageError, NotAvailable: none of the sample has an answer.
         """
         count = self.grid.count
-        sample = sorted({round(i * (count - 1) / (SAMPLED - 1)) for i in range(SAMPLED)})
-        more = sorted({round(i * (count - 1) / (SEARCHED - 1)) for i in range(SEARCHED)} - {*sample})
+        sample = sorted({i * (count - 1) // (SAMPLED - 1) for i in range(SAMPLED)})
+        more = sorted({i * (count - 1) // (SEARCHED - 1) for i in range(SEARCHED)} - {*sample})
         records: list[Record] = []
         first: UsageError | NotAvailable | None = None
         for number in [*sample, *more]:
