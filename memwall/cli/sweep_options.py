@@ -79,7 +79,9 @@ def own(estimate: bool) -> Sequence[click.Option]:
     return [
         *([expected] if estimate else []),
         click.Option(["--both"], metavar="FLAG", help="flags asked both ways, off and on: causal, eager ..."),
-        click.Option(["--where"], metavar="CONDITION", help="only rows that meet it"),
+        click.Option(
+            ["--where"], metavar="CONDITION", multiple=True, help="only rows that meet it; if several, all"
+        ),
         click.Option(
             ["--best"], metavar="COLUMN", help="only the best row: largest rate, smallest time or bytes"
         ),

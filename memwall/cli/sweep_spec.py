@@ -33,6 +33,7 @@ def spec_of(ctx: click.Context, what: str, given: Mapping[str, Any]) -> Spec:
     """
     from memwall.sweeps.planned import Spec
     from memwall.sweeps.ranges import parse_axis
+    from memwall.sweeps.where import together
 
     report = what in KINDS
     words: dict[str, tuple[Any, ...]] = {}
@@ -63,7 +64,8 @@ def spec_of(ctx: click.Context, what: str, given: Mapping[str, Any]) -> Spec:
     for name in ranges:
         settings.pop(name, None)
     named = _op(given[OP]) if what == OP else what
-    return Spec(named, {**words, **both, **varied}, ranges, settings, given["where"], report=report)
+    where = together(given["where"])
+    return Spec(named, {**words, **both, **varied}, ranges, settings, where, report=report)
 
 
 def _settings(what: str) -> frozenset[str]:

@@ -60,6 +60,12 @@ class Reports(Planned):
         """Results that a page shows."""
         return tuple(name for name in self._kind.shown if name in self._held and name not in self.asked)
 
+    @property
+    def texts(self) -> Mapping[str, tuple[str, ...]]:
+        """Columns of texts and which they hold; nobody knows before what answers hold."""
+        asked = super().texts
+        return {name: asked.get(name, ()) for name, held in self._held.items() if held == TEXT}
+
     def block(self, number: int, left_out: LeftOut) -> Rows | None:
         """All rows of a block; None if none has an answer."""
         records: list[Record] = []
