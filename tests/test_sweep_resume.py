@@ -219,6 +219,25 @@ def test_a_small_sweep_is_measured_where_the_disk_is_small(
     assert os.listdir(tmp_path) == []
 
 
+@pytest.mark.parametrize("form", ["csv", "jsonl", pytest.param("parquet", marks=needs_arrow)])
+def test_a_file_that_is_whole_already_is_left_alone(
+    form: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / f"out.{form}"
+    line = [*COMMAND, "-o", str(path)]
+    assert run(line) == 0
+    before = path.stat().st_ino, path.stat().st_mtime_ns
+    capsys.readouterr()
+    assert run([*line, "--resume"]) == 0
+    assert "already complete: 2,000 rows" in capsys.readouterr().err
+    assert (path.stat().st_ino, path.stat().st_mtime_ns) == before
+    others = (["--k", "65"], ["--m", "1:999"], ["--where", "m > 0"], ["--gpu", "h200"], ["--shard", "1/2"])
+    for other in others:  # of other sweeps, and of conditions nobody knows how many rows they have
+        assert run([*line, *other, "--resume"]) == 3
+        assert "nothing to resume" in capsys.readouterr().err
+    assert (path.stat().st_ino, path.stat().st_mtime_ns) == before
+
+
 @pytest.mark.parametrize(("points", "shares"), [(64, 4), (1000, 7), (3, 5)])
 def test_shares_of_a_small_sweep_are_equal(
     points: int, shares: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

@@ -10,8 +10,10 @@ import pytest
 
 import memwall
 from memwall.cli import run
+from memwall.cli.sweep import EXAMPLES, wrapped
 from memwall.errors import UsageError
 from memwall.render import step_record
+from memwall.sweeps.kinds import KINDS
 from memwall.sweeps.table import sweep
 
 GEMM = ["sweep", "--op", "gemm", "--m", "1:2048:log2", "--n", "4096", "--k", "4096"]
@@ -73,6 +75,29 @@ def test_quoted_texts_are_left_alone() -> None:
     with pytest.raises(UsageError, match=re.escape('gpu == "a && b"\' is')) as refused:
         sweep("gemm", m="1:4", n=8, k=8, where='m = 1 and gpu == "a && b"')
     assert 'm == 1 and gpu == "a && b"' in refused.value.hint
+
+
+def test_a_range_from_zero_says_where_it_begins(capsys: pytest.CaptureFixture[str]) -> None:
+    line = ["sweep", "--op", "gemm", "--n", "8", "--k", "8", "--json", "--m"]
+    assert run([*line, "0:3"]) == 0
+    printed = capsys.readouterr()
+    assert [row["m"] for row in json.loads(printed.out)["results"]] == [1, 2, 3]
+    assert "--m 0:3 begins with 1" in printed.err
+    assert run([*line, "0:128:64"]) == 0
+    assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize("under", [[], *([name] for name in ("step", *KINDS))], ids=str)
+def test_examples_fit_a_terminal(under: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["sweep", *under, "--help"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    example = next(place for place, line in enumerate(lines) if "xample" in line and line.endswith(":"))
+    assert max(map(len, lines[example:])) <= 80
+
+
+def test_an_example_is_pasted_as_it_was() -> None:
+    for example in (*EXAMPLES, *(kind.example for kind in KINDS.values())):
+        assert shlex.split(wrapped(example).replace("\\\n", " ")) == shlex.split(example)
 
 
 def test_conditions_hold_together(capsys: pytest.CaptureFixture[str]) -> None:

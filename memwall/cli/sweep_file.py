@@ -56,6 +56,9 @@ def to_file(sweep: Planned, blocks: range, form: str, path: str, options: Mappin
             hint = f"What is written is kept. Make room, and go on with: {_again(options)}"
         raise UsageError(f"-o {shown(path, 120)}: cannot be written: {error.strerror}", hint) from None
     progress.close()
+    if done.already:
+        click.echo(f"already complete: {done.rows:,} rows in {path}", err=True)
+        return done.left_out
     progress.say(f"{done.rows:,} rows of {done.points:,} points: {path}")
     return done.left_out
 

@@ -32,7 +32,7 @@ def spec_of(ctx: click.Context, what: str, given: Mapping[str, Any]) -> Spec:
         UsageError: values that cannot be meant.
     """
     from memwall.sweeps.planned import Spec
-    from memwall.sweeps.ranges import parse_axis
+    from memwall.sweeps.ranges import from_zero, parse_axis
     from memwall.sweeps.where import together
 
     report = what in KINDS
@@ -49,7 +49,10 @@ def spec_of(ctx: click.Context, what: str, given: Mapping[str, Any]) -> Spec:
             if param.name in _settings(what):
                 settings |= {name: value} if value is not False or param.secondary_opts else {}
         elif _is_range(what, name, param.type.single):
-            parse_axis(value, name, max(param.opts, key=len))  # which knows its flag
+            flag = max(param.opts, key=len)
+            parse_axis(value, name, flag)  # which knows its flag
+            for word in from_zero(value):
+                click.echo(f"note: {flag} {shown(word)} begins with 1: there is no size 0", err=True)
             ranges[name] = value
         else:
             settings.pop(name, None)

@@ -70,12 +70,23 @@ class Grid:
         """The blocks of one of so many shares, counted from 1, equal to within a block."""
         return range(self._nearest(self.points * (index - 1) // of), self._nearest(self.points * index // of))
 
+    def begins(self, number: int) -> int:
+        """How many points are before a block."""
+        outer, digit = divmod(number, self._radices[-1])
+        each = self.points // prod(self._radices[:-1])
+        return outer * each + min(digit * self._slice_points, each)
+
+    @cached_property
+    def _slice_points(self) -> int:
+        """Points of a block that is not the last slice of its axis."""
+        place, size = self._cut
+        return size * prod(map(len, self.axes[place + 1 :]))
+
     def _nearest(self, point: int) -> int:
         """The block that begins nearest to a point; the last one's end too."""
         each, slices = self.points // prod(self._radices[:-1]), self._radices[-1]
         outer, point = divmod(point, each)
-        whole = prod(map(len, self.axes)) // prod(map(len, self.axes[: self._cut[0]]))
-        size = self._cut[1] * (whole // len(self.axes[self._cut[0]])) if self.axes else 1
+        size = self._slice_points
         number, beyond = divmod(point, size)
         wide = min(size, each - number * size)
         return outer * slices + number + (2 * beyond > wide)

@@ -32,6 +32,11 @@ class Note:
         self._path = partial + ".resume"
         self._before = partial + ".before"
 
+    @property
+    def there(self) -> bool:
+        """Whether an earlier run left a note."""
+        return os.path.exists(self._path)
+
     def keep(self, place: Place) -> None:
         """Note a place, in one step."""
         written = self._path + ".new"
@@ -94,4 +99,7 @@ class Note:
                 f"{shown(self._partial, 120)} has no footer: Parquet of a run that was killed is lost",
                 "Leave out --resume; .csv and .jsonl survive that, and --dask local -o FOLDER/ by parts",
             )
-        return FileError(f"{shown(self._path, 120)}: there is nothing to resume", "Leave out --resume")
+        return FileError(
+            f"{shown(self._path, 120)}: there is nothing to resume",
+            "Leave out --resume, which writes the file anew",
+        )

@@ -66,8 +66,8 @@ def count_of(blocks: range) -> int:
 
 
 def points_of(sweep: Planned, blocks: range) -> int:
-    """How many points those blocks have, about."""
-    return sweep.grid.points * count_of(blocks) // max(sweep.grid.count, 1)
+    """How many points those blocks have."""
+    return sweep.grid.begins(blocks.stop) - sweep.grid.begins(blocks.start)
 
 
 _CELL_BYTES = 32

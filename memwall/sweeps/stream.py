@@ -13,12 +13,14 @@ from time import monotonic
 from typing import Any, BinaryIO, NamedTuple
 
 import memwall
+from memwall.sweeps.complete import complete
 from memwall.sweeps.files import Writer, opened, partial_name
 from memwall.sweeps.left_out import LeftOut
 from memwall.sweeps.lock import alone
 from memwall.sweeps.place import Note, Place
 from memwall.sweeps.planned import Planned
 from memwall.sweeps.rows import Rows
+from memwall.sweeps.size import points_of
 
 KEPT_EVERY_S = 2.0
 """How often it is noted where to go on after a crash."""
@@ -42,6 +44,8 @@ class Done(NamedTuple):
     points: int
     rows: int
     left_out: LeftOut
+    already: bool = False
+    """Whether the file was there and whole, and nothing was written."""
 
 
 def each_block(sweep: Planned, blocks: range, left_out: LeftOut, seen: Seen) -> Iterator[Rows]:
@@ -134,6 +138,9 @@ class File:
     def _run(self, seen: Seen, resume: bool) -> Done:
         left_out = LeftOut()
         earlier: str | None = None
+        if resume and not self._note.there and complete(self._sweep, self._blocks, self.path, self._form):
+            points = points_of(self._sweep, self._blocks)
+            return Done(points, points, left_out, already=True)
         if resume:
             self._place = self._note.read(self._place.sweep)
             earlier = self._note.earlier(self._place)
