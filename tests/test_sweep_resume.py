@@ -266,6 +266,26 @@ def test_a_share_without_points_says_so(capsys: pytest.CaptureFixture[str]) -> N
     assert sorted(said) == [(0, False), (0, True)]
 
 
+@needs_arrow
+def test_a_share_without_points_is_no_parquet(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    line = ["sweep", "--op", "gemm", "--m", "1", "--n", "8", "--k", "8", "-o", str(tmp_path / "out.parquet")]
+    assert sorted(run([*line, "--shard", share]) for share in ("1/2", "2/2")) == [0, 4]
+    assert "Cut into fewer shares" in capsys.readouterr().err
+
+
+@needs_arrow
+def test_a_full_disk_says_what_parquet_does_not_keep(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def full(*_: Any) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(files.Parquet, "flush", full)
+    assert run([*COMMAND, "-o", str(tmp_path / "out.parquet"), "--yes"]) == 2
+    assert "Make room and begin anew" in capsys.readouterr().err
+    assert os.listdir(tmp_path) == []
+
+
 def test_more_points_than_a_machine_counts(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     huge = ["sweep", "--op", "gemm", "--m", "1:1e15", "--n", "1:1e15", "--k", "1:1e15"]
     for more in (["-o", str(tmp_path / "h.csv")], ["--best", "flops"], ["--shard", "2/3", "--format", "csv"]):

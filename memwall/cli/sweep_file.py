@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shlex
 import sys
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from memwall.cli.progress import Progress
-from memwall.errors import UsageError, shown
+from memwall.errors import NotAvailable, UsageError, shown
 
 if TYPE_CHECKING:
     from memwall.sweeps.left_out import LeftOut
@@ -23,6 +24,7 @@ def to_file(sweep: Planned, blocks: range, form: str, path: str, options: Mappin
 
     Raises:
         UsageError: it cannot be written, or another run is writing it.
+        NotAvailable: Parquet of a share without points, or without pyarrow.
     """
     from memwall.sweeps.files import arrow
     from memwall.sweeps.size import points_of
@@ -30,6 +32,11 @@ def to_file(sweep: Planned, blocks: range, form: str, path: str, options: Mappin
 
     if form == "parquet":
         arrow()
+        if not blocks:
+            raise NotAvailable(
+                "this share has no points, and Parquet needs a row to know its columns",
+                "Cut into fewer shares, or write .csv",
+            )
     if os.path.isdir(path):
         raise UsageError(
             f"-o {shown(path, 120)} is a folder", f"Name a file in it: -o {shown(path, 100)}/out.{form}"
@@ -51,9 +58,7 @@ def to_file(sweep: Planned, blocks: range, form: str, path: str, options: Mappin
         raise
     except OSError as error:
         progress.close()
-        hint = "Name a file in a folder that exists, with room and leave to write"
-        if file.resumable:
-            hint = f"What is written is kept. Make room, and go on with: {_again(options)}"
+        hint = _instead(error, form, file.resumable, options)
         raise UsageError(f"-o {shown(path, 120)}: cannot be written: {error.strerror}", hint) from None
     progress.close()
     if done.already:
@@ -71,6 +76,15 @@ def _check_pipe(path: str, form: str, resume: bool) -> None:
         raise UsageError(
             f"--resume goes on with a file of rows, and -o {shown(path, 120)} is none", "Leave out --resume"
         )
+
+
+def _instead(error: OSError, form: str, resumable: bool, options: Mapping[str, Any]) -> str:
+    """What to do about a file that could not be written."""
+    if resumable:
+        return f"What is written is kept. Make room, and go on with: {_again(options)}"
+    if error.errno == errno.ENOSPC and form == "parquet":
+        return "Make room and begin anew; .csv and .jsonl keep what is written, Parquet has its footer last"
+    return "Name a file in a folder that exists, with room and leave to write"
 
 
 def _again(options: Mapping[str, Any]) -> str:

@@ -17,6 +17,8 @@ EXAMPLE = "--where 'regime == \"compute-bound\"'"
 _QUOTED = re.compile(r"""("[^"]*"|'[^']*')""")
 _SIGNS = (
     (re.compile(r"<>"), "!="),
+    (re.compile(r"=>"), ">="),
+    (re.compile(r"=<"), "<="),
     (re.compile(r"(?<![=!<>])=(?![=<>])"), "=="),
     (re.compile(r"\s*(?:&&|\bAND\b|(?<!&)&(?!&))\s*"), " and "),
     (re.compile(r"\s*(?:\|\||\bOR\b|(?<!\|)\|(?!\|))\s*"), " or "),
