@@ -12,23 +12,36 @@ from memwall.cli.sweep_spec import OP, spec_of
 from memwall.errors import UsageError
 from memwall.sweeps.kinds import KINDS
 
-RANGES = """\b
-Ranges: 1:100 every whole number, 0:4096:64 steps of 64, 1:8192:log2 doublings;
-several by comma, as names are. A number of the GPU is one too:
---set memory.bandwidth_gb_per_s=2000:4000:500.
-Ctrl-C leaves out.partial.csv, which can be read, and --resume goes on from it.
-"""
-EPILOG = f"""\b
-Examples:
-  memwall sweep --op gemm --m 1:8192:log2 --n 4096,8192 --k 4096 --gpu h100,h200 -o out.csv
-  memwall sweep --op gemm --m 1:512 --n 8 --k 8 --where 'regime == "memory-bound"' --best bound_time_s
-  memwall sweep --op attention --heads 64 --head-dim 128 --seq 1024:65536:log2 --format csv
-  memwall sweep step --model llama3-70b --gpu b200 --batch 1:256:log2 --context 4096,32768
-  memwall sweep step --model llama3-70b --batch 64 --context 8192 --tp 2,4,8 --estimate
-  memwall sweep serve --model llama3-8b --concurrency 1:64:log2 --isl 1024 --osl 128,1024
-  memwall sweep --op gemm --m 1:4096 --n 4096 --k 4096 -o part-3.csv --shard 3/16
+WIDEST = 74
+"""Characters of an example's line, so that a terminal of 80 has it whole."""
 
-{RANGES}"""
+
+def wrapped(example: str) -> str:
+    """An example as it is pasted: broken before an option where it is long."""
+    lines = [""]
+    for option in example.replace(" -", "\n-").split("\n"):
+        if lines[-1] and len(lines[-1]) + len(option) > WIDEST - 4:
+            lines.append("   ")
+        lines[-1] += f" {option}" if lines[-1] else option
+    return " \\\n".join(f"  {line}" for line in lines)
+
+
+EXAMPLES = (
+    "memwall sweep --op gemm --m 1:8192:log2 --n 4096,8192 --k 4096 --gpu h100,h200 -o out.csv",
+    "memwall sweep --op gemm --m 1:512 --n 8 --k 8 --where 'regime == \"memory-bound\"' --best bound_time_s",
+    "memwall sweep --op attention --heads 64 --head-dim 128 --seq 1024:65536:log2 --format csv",
+    "memwall sweep step --model llama3-70b --gpu b200 --batch 1:256:log2 --context 4096,32768",
+    "memwall sweep step --model llama3-70b --batch 64 --context 8192 --tp 2,4,8 --estimate",
+    "memwall sweep serve --model llama3-8b --concurrency 1:64:log2 --isl 1024 --osl 128,1024",
+    "memwall sweep --op gemm --m 1:4096 --n 4096 --k 4096 -o part-3.csv --shard 3/16",
+)
+RANGES = """\b
+Ranges: 1:100 every whole number, 0:4096:64 steps of 64 from the first on,
+1:8192:log2 doublings; several by comma, as names are. A number of the GPU
+is one too: --set memory.bandwidth_gb_per_s=2000:4000:500.
+Ctrl-C leaves out.partial.csv, which can be read; --resume goes on from it.
+"""
+EPILOG = "\b\nExamples:\n" + "\n".join(map(wrapped, EXAMPLES)) + f"\n\n{RANGES}"
 STEP = "memwall sweep step --model llama3-70b --gpu h100,b200 --batch 1:64:log2 --context 8192 --tp 2,4,8"
 OF_ANY_KERNEL = ("flops", "bytes")
 """Of `roofline` these are for kernels that are no operator."""
@@ -87,7 +100,7 @@ def _under(name: str) -> click.Command:
         params=list(params),
         callback=callback,
         help=f"`memwall {name}` over ranges and lists of its options, {what}; a row for each answer.",
-        epilog=f"\b\nFor example:\n  {example}\n\n{RANGES}",
+        epilog=f"\b\nFor example:\n{wrapped(example)}\n\n{RANGES}",
     )
 
 

@@ -79,7 +79,9 @@ def own(estimate: bool) -> Sequence[click.Option]:
     return [
         *([expected] if estimate else []),
         click.Option(["--both"], metavar="FLAG", help="flags asked both ways, off and on: causal, eager ..."),
-        click.Option(["--where"], metavar="CONDITION", multiple=True, help="only rows that meet it, or all"),
+        click.Option(
+            ["--where"], metavar="CONDITION", multiple=True, help="only rows that meet it; if several, all"
+        ),
         click.Option(
             ["--best"], metavar="COLUMN", help="only the best row: largest rate, smallest time or bytes"
         ),
@@ -88,7 +90,7 @@ def own(estimate: bool) -> Sequence[click.Option]:
         click.Option(
             ["--dask"], metavar="ADDRESS", help="on a cluster: tcp://HOST:8786 or local; -o is a folder"
         ),
-        click.Option(["--resume"], is_flag=True, help="go on from a run that was stopped"),
+        click.Option(["--resume"], is_flag=True, help="go on from a run that was stopped or killed"),
         click.Option(["--yes"], is_flag=True, help="do not ask about hours of time or a full disk"),
         click.Option(
             ["-o", "--output"], metavar="FILE", help="write there; .csv, .jsonl and .parquet stream"

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import shlex
-import sys
 from collections.abc import Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -13,10 +11,11 @@ import click
 
 from memwall.cli.output import Output, elsewhere, emit, to_stdout
 from memwall.cli.progress import Progress
+from memwall.cli.sweep_file import to_file
 from memwall.cli.sweep_options import LISTED
 from memwall.cli.sweep_spec import shard_of
 from memwall.errors import UsageError, shown
-from memwall.units import KILO, LARGEST_COUNT
+from memwall.units import LARGEST_AMOUNT, MEGA, format_bytes
 
 if TYPE_CHECKING:
     from memwall.sweeps.left_out import LeftOut
@@ -27,6 +26,10 @@ IN_ONE_DOCUMENT = 100_000
 """Rows that a JSON document has at most."""
 LONG_S = 3600.0
 """A sweep that takes longer than this is asked about."""
+A_YEAR_H = 24 * 365
+EMPTY_SHARE = "this share has no points: there are more shares than points"
+STDOUT = ("/dev/stdout", "/dev/fd/1", "/proc/self/fd/1")
+"""Other names of `-o -`."""
 
 
 def run(spec: Spec, options: Mapping[str, Any]) -> int:
@@ -38,12 +41,13 @@ def run(spec: Spec, options: Mapping[str, Any]) -> int:
     from memwall.sweeps.left_out import LeftOut
     from memwall.sweeps.plan import plan
 
-    output = options["output"]
+    output = "-" if options["output"] in STDOUT else options["output"]
     target = Output(options["form"], options["as_json"], output, "auto")
     streamed = None if options["dask"] else _streamed(target)
     _check(options, streamed, target)
     sweep, blocks = shard_of(plan(spec), options["shard"])
     left_out = LeftOut()
+    sweep, blocks = shard_of(sweep, options["shard"])
     if not options["yes"]:
         _agree(sweep, blocks, options["best"], "parquet" if options["dask"] else streamed, target)
     if options["dask"]:
@@ -52,13 +56,15 @@ def run(spec: Spec, options: Mapping[str, Any]) -> int:
     if options["best"]:
         _best(sweep, blocks, options, target, left_out)
     elif streamed and target.to_file:
-        left_out = _to_file(sweep, blocks, streamed, str(output), options)
+        left_out = to_file(sweep, blocks, streamed, str(output), options)
     elif streamed:
         _to_stdout(sweep, blocks, streamed, left_out)
     else:
         _to_page(sweep, blocks, target, left_out)
     for line in left_out.lines:
         click.echo(line, err=True)
+    if not blocks and streamed:
+        click.echo(EMPTY_SHARE, err=True)
     return 0
 
 
@@ -88,69 +94,6 @@ def _check(options: Mapping[str, Any], streamed: str | None, target: Output) -> 
         raise UsageError("--resume goes on with a file of rows", "Name it: -o out.csv")
 
 
-def _to_file(sweep: Planned, blocks: range, form: str, path: str, options: Mapping[str, Any]) -> LeftOut:
-    """Rows to a file under their own progress.
-
-    Raises:
-        UsageError: it cannot be written, or takes hours and nobody agreed.
-    """
-    from memwall.sweeps.files import arrow
-    from memwall.sweeps.stream import File, Stopped, points_of
-
-    if form == "parquet":
-        arrow()
-    if os.path.isdir(path):
-        raise UsageError(
-            f"-o {shown(path, 120)} is a folder", f"Name a file in it: -o {shown(path, 100)}/out.{form}"
-        )
-    progress = Progress(points_of(sweep, blocks))
-    if os.path.exists(path) and not os.path.isfile(path):
-        return _to_pipe(sweep, blocks, form, path, progress)
-    file = File(sweep, blocks, path, form)
-    try:
-        done = file.run(progress, options["resume"])
-    except Stopped as stopped:
-        progress.close()
-        click.echo(f"stopped after {stopped.points:,} points: {stopped.path} can be read", err=True)
-        click.echo(f"go on with: {_again(options)}", err=True)
-        raise
-    except OSError as error:
-        progress.close()
-        advice = elsewhere(path, error)
-        if file.resumable:
-            advice = f"Make room, and go on with: {_again(options)}"
-        raise UsageError(f"-o {shown(path, 120)}: cannot be written: {error.strerror}", advice) from None
-    progress.close()
-    progress.say(f"{done.rows:,} rows of {done.points:,} points: {path}")
-    return done.left_out
-
-
-def _again(options: Mapping[str, Any]) -> str:
-    """The command that goes on."""
-    line = " ".join(shlex.quote(arg) for arg in ["memwall", *sys.argv[1:]])
-    return line if options["resume"] else f"{line} --resume"
-
-
-def _to_pipe(sweep: Planned, blocks: range, form: str, path: str, progress: Progress) -> LeftOut:
-    """Rows to what is there and no file, as they come.
-
-    Raises:
-        UsageError: it cannot be written, or the format needs a file.
-    """
-    from memwall.sweeps.stream import straight
-
-    if form == "parquet":
-        raise UsageError(f"-o {shown(path, 120)} is no file, and Parquet needs one", "Try --format csv")
-    try:
-        return straight(sweep, blocks, path, form, progress).left_out
-    except OSError as error:
-        raise UsageError(
-            f"-o {shown(path, 120)}: cannot be written: {error.strerror}", elsewhere(path, error)
-        ) from None
-    finally:
-        progress.close()
-
-
 def _on_cluster(sweep: Planned, blocks: range, address: str, folder: str | None) -> None:
     """Parts of Parquet in a folder, by Dask's workers.
 
@@ -158,7 +101,7 @@ def _on_cluster(sweep: Planned, blocks: range, address: str, folder: str | None)
         UsageError: no folder, or one that cannot take them.
     """
     from memwall.sweeps.cluster import run
-    from memwall.sweeps.stream import points_of
+    from memwall.sweeps.size import points_of
 
     if folder in (None, "-") or os.path.isfile(str(folder)):
         raise UsageError("--dask writes parts of Parquet to a folder", "Name it: -o out.parquet/")
@@ -186,33 +129,31 @@ def _agree(sweep: Planned, blocks: range, best: str | None, form: str | None, ta
         UsageError: it takes hours, or more than the disk has.
     """
     from memwall.sweeps.size import expected
-    from memwall.units import format_bytes
+    from memwall.sweeps.stream import stands
 
-    path = os.path.realpath(str(target.output)) if form and target.to_file and not best else None
+    to_disk = form and target.to_file and not best and not stands(str(target.output))
+    path = os.path.realpath(str(target.output)) if to_disk else None
+    if path and not os.path.isdir(os.path.dirname(path)):  # which is said when it is opened
+        path = None
     size = expected(sweep, blocks, None if best else form, path)
     if size.time_s <= LONG_S and (path is None or size.needed_bytes <= size.free_bytes):
         return
-    took = _long(size.time_s)
-    room = f" and {format_bytes(size.needed_bytes)}" if size.needed_bytes else ""
-    room += f" of {format_bytes(size.free_bytes)} free" if path else ""
+    took = [_long(size.time_s / LONG_S)] if size.time_s else []
+    room = [format_bytes(size.needed_bytes)] if size.needed_bytes else []
+    free = f" of {format_bytes(size.free_bytes)} free" if path else ""
+    points = f"{size.points:,}" if size.points < LARGEST_AMOUNT else f"{size.points:.1e}"
     raise UsageError(
-        f"{_many(size.points)} points take about {took}{room}",
+        f"{points} points take about {' and '.join([*took, *room])}{free}",
         "Narrow a range, cut it with --shard I/N, or say --yes",
     )
 
 
-def _many(count: int) -> str:
-    return f"{count:,}" if count < LARGEST_COUNT * KILO else f"{float(count):.3g}"
-
-
-def _long(time_s: float) -> str:
-    """About how many hours or years."""
-    hours = time_s / LONG_S
-    for count, unit in ((hours / 24 / 365, "year"), (hours, "hour")):
-        if count >= 1:
-            many = f"{count:,.0f}" if count < LARGEST_COUNT else f"{count:.0e}"
-            return f"{many} {unit}{'' if many == '1' else 's'}"
-    return "less than an hour"
+def _long(hours: float) -> str:
+    """About how long, in words."""
+    number, unit = (hours, "hour") if hours < A_YEAR_H else (hours / A_YEAR_H, "year")
+    if number > MEGA:
+        return "more than a million years"
+    return f"{number:,.0f} {unit}{'' if round(number) == 1 else 's'}"
 
 
 def _to_stdout(sweep: Planned, blocks: range, form: str, left_out: LeftOut) -> None:
@@ -232,7 +173,8 @@ def _to_page(sweep: Planned, blocks: range, target: Output, left_out: LeftOut) -
     Raises:
         UsageError: they are too many.
     """
-    from memwall.sweeps.stream import each_block, points_of
+    from memwall.sweeps.size import points_of
+    from memwall.sweeps.stream import each_block
 
     most = IN_ONE_DOCUMENT if target.format == "json" else LISTED
     progress = Progress(points_of(sweep, blocks))
@@ -246,19 +188,15 @@ def _to_page(sweep: Planned, blocks: range, target: Output, left_out: LeftOut) -
                 "Write them to a file: -o out.csv, or ask for --best COLUMN",
             )
     progress.close()
-    _show(sweep, blocks, kept, target)
-
-
-def _nothing(blocks: range) -> str:
-    """Why there is no row."""
-    return "no row meets the condition" if blocks else "this share has no points: there are fewer than shares"
+    _show(sweep, kept, target, blocks)
 
 
 def _best(
     sweep: Planned, blocks: range, options: Mapping[str, Any], target: Output, left_out: LeftOut
 ) -> None:
     from memwall.sweeps.best import Best
-    from memwall.sweeps.stream import each_block, points_of
+    from memwall.sweeps.size import points_of
+    from memwall.sweeps.stream import each_block
 
     best = Best(options["best"], options["top"] or 1)
     best.check(sweep)
@@ -266,12 +204,13 @@ def _best(
     for rows in each_block(sweep, blocks, left_out, progress):
         best.add(rows)
     progress.close()
-    _show(sweep, blocks, [best.rows] if best.rows else [], target)
+    _show(sweep, [best.rows] if best.rows else [], target, blocks)
 
 
-def _show(sweep: Planned, blocks: range, kept: list[Rows], target: Output) -> None:
+def _show(sweep: Planned, kept: list[Rows], target: Output, blocks: range) -> None:
     from memwall.render import sweep as view
 
     records = [record for rows in kept for record in rows.records()]
-    page = partial(view.page, records, sweep.spec.what, sweep.asked, sweep.shown, _nothing(blocks))
+    none = "no row meets the condition" if blocks else EMPTY_SHARE
+    page = partial(view.page, records, sweep.spec.what, sweep.asked, sweep.shown, none)
     emit(target, lambda: records, page, several=True)

@@ -32,7 +32,8 @@ def spec_of(ctx: click.Context, what: str, given: Mapping[str, Any]) -> Spec:
         UsageError: values that cannot be meant.
     """
     from memwall.sweeps.planned import Spec
-    from memwall.sweeps.ranges import parse_axis
+    from memwall.sweeps.ranges import from_zero, parse_axis
+    from memwall.sweeps.where import together
 
     report = what in KINDS
     words: dict[str, tuple[Any, ...]] = {}
@@ -48,7 +49,10 @@ def spec_of(ctx: click.Context, what: str, given: Mapping[str, Any]) -> Spec:
             if param.name in _settings(what):
                 settings |= {name: value} if value is not False or param.secondary_opts else {}
         elif _is_range(what, name, param.type.single):
-            parse_axis(value, name, max(param.opts, key=len))  # which knows its flag
+            flag = max(param.opts, key=len)
+            parse_axis(value, name, flag)  # which knows its flag
+            for word in from_zero(value):
+                click.echo(f"note: {flag} {shown(word)} begins with 1: there is no size 0", err=True)
             ranges[name] = value
         else:
             settings.pop(name, None)
@@ -63,7 +67,8 @@ def spec_of(ctx: click.Context, what: str, given: Mapping[str, Any]) -> Spec:
     for name in ranges:
         settings.pop(name, None)
     named = _op(given[OP]) if what == OP else what
-    return Spec(named, {**words, **both, **varied}, ranges, settings, _where(given["where"]), report=report)
+    where = together(given["where"])
+    return Spec(named, {**words, **both, **varied}, ranges, settings, where, report=report)
 
 
 def _settings(what: str) -> frozenset[str]:
@@ -196,16 +201,16 @@ def _gpus(text: str | None) -> list[str]:
 
 
 def shard_of(sweep: Planned, text: str | None) -> tuple[Planned, range]:
-    """The blocks of --shard 3/16, cut so that shares are alike; all blocks without it."""
-    if text is None:
-        return sweep, range(sweep.grid.count)
+    """The blocks of --shard 3/16, of a sweep that is cut finely enough; all of them without it."""
     from memwall.sweeps.plan import plan
 
+    if text is None:
+        return sweep, range(sweep.grid.count)
     index, slash, of = text.partition("/")
     good = slash and index.strip().isdigit() and of.strip().isdigit()
     if not good or not 1 <= int(index) <= int(of):
         raise UsageError(
             f"--shard takes I/N, from 1/N to N/N, not '{shown(text)}'", "For example: --shard 3/16"
         )
-    finer = plan(sweep.spec._replace(block_points=sweep.grid.cut_for(int(of))))
-    return finer, finer.grid.shard(int(index), int(of))
+    sweep = plan(sweep.spec._replace(block_points=sweep.grid.shared(int(of))))
+    return sweep, sweep.grid.shard(int(index), int(of))

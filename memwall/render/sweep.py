@@ -22,11 +22,7 @@ MOST_NAMES = 5
 
 
 def page(
-    records: Sequence[Record],
-    what: str,
-    asked: Sequence[str],
-    results: Sequence[str],
-    nothing: str = "no row meets the condition",
+    records: Sequence[Record], what: str, asked: Sequence[str], results: Sequence[str], none: str
 ) -> Page:
     """The rows for people.
 
@@ -35,10 +31,10 @@ def page(
         what: the operator or the command.
         asked: columns that say what was asked.
         results: columns of the answer that are shown.
-        nothing: what is said where there is no row.
+        none: what to say where there is no row.
     """
     if not records:
-        return [Section("", Lines([nothing]))]
+        return [Section("", Lines([none]))]
     same = [name for name in asked if len({record[name] for record in records}) == 1]
     varying = [name for name in asked if name not in same]
     columns = [*varying, *results]

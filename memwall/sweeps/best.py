@@ -34,9 +34,7 @@ class Best:
             UsageError: there is none.
         """
         if self.column not in sweep.columns:
-            raise UsageError(
-                f"--best: there is no column '{shown(self.column)}'", meant(self.column, sweep.columns)
-            )
+            raise UsageError(f"--best: there is no column '{shown(self.column)}'", sweep.hint(self.column))
 
     def add(self, rows: Rows) -> None:
         """Look at more rows.

@@ -175,6 +175,15 @@ def arrow() -> tuple[Any, Any]:
     return pyarrow, pyarrow.parquet
 
 
+def parquet_rows(path: str) -> int | None:
+    """How many rows a file of Parquet has; None if nobody can read it."""
+    pa, pq = arrow()
+    try:
+        return int(pq.ParquetFile(path).metadata.num_rows)
+    except (OSError, pa.ArrowException):
+        return None
+
+
 def opened(file: BinaryIO, form: str, columns: Sequence[str], earlier: str | None = None) -> Writer:
     """The writer of a format.
 

@@ -20,6 +20,9 @@ from memwall.sweeps.words import Value, Words
 BLOCK_POINTS = 65_536
 """Points a block: small enough that its columns stay in a core's cache."""
 
+BLOCKS_A_SHARE = 16
+"""Blocks that a share has at least, where there are enough points."""
+
 
 BLOCKS_A_SHARE = 32
 """Blocks of a share at least, where there are as many points: shares differ by a thirtieth at most."""
@@ -72,8 +75,33 @@ class Grid:
         return max(1, min(self.block_points, self.points // (shares * BLOCKS_A_SHARE)))
 
     def shard(self, index: int, of: int) -> range:
-        """The blocks of one of so many equal shares, counted from 1."""
-        return range(self.count * (index - 1) // of, self.count * index // of)
+        """The blocks of one of so many shares, counted from 1, equal to within a block."""
+        return range(self._nearest(self.points * (index - 1) // of), self._nearest(self.points * index // of))
+
+    def begins(self, number: int) -> int:
+        """How many points are before a block."""
+        outer, digit = divmod(number, self._radices[-1])
+        each = self.points // prod(self._radices[:-1])
+        return outer * each + min(digit * self._slice_points, each)
+
+    @cached_property
+    def _slice_points(self) -> int:
+        """Points of a block that is not the last slice of its axis."""
+        place, size = self._cut
+        return size * prod(map(len, self.axes[place + 1 :]))
+
+    def _nearest(self, point: int) -> int:
+        """The block that begins nearest to a point; the last one's end too."""
+        each, slices = self.points // prod(self._radices[:-1]), self._radices[-1]
+        outer, point = divmod(point, each)
+        size = self._slice_points
+        number, beyond = divmod(point, size)
+        wide = min(size, each - number * size)
+        return outer * slices + number + (2 * beyond > wide)
+
+    def shared(self, of: int) -> int:
+        """Points a block, so that so many shares are nearly equal, however small."""
+        return max(1, min(self.block_points, self.points // (BLOCKS_A_SHARE * of)))
 
     @cached_property
     def count(self) -> int:

@@ -138,14 +138,14 @@ def _bounded(device: Device, model: Model, settled: Pass) -> dict[str, Any]:
     for name in ("read_bytes", "written_bytes", "traffic_bytes"):  # experts that are met on average
         columns[name] = round(columns[name])
     columns["bound_time_s"] = spread.stretch * columns["bound_time_s"]
-    per_user = settled.each / columns["bound_time_s"]
+    tokens_per_s = settled.batch * settled.each / columns["bound_time_s"]
     between_s = spread.bound_time_s
     kernels_s = sum(launch.repeats * _time_s(launch, device) for launch in launches)
     return columns | {
         "kernels_bound_time_s": spread.stretch * (kernels_s + between_s),
-        "tokens_per_s": settled.batch * per_user,
-        "tokens_per_s_per_user": per_user,
-        "tokens_per_s_per_gpu": settled.batch * per_user / spread.layout.gpus,
+        "tokens_per_s": tokens_per_s,
+        "tokens_per_s_per_user": settled.each / columns["bound_time_s"],
+        "tokens_per_s_per_gpu": tokens_per_s / spread.layout.gpus,
         "communication_bound_time_s": between_s,
         **_resident(device, model, settled),
     }

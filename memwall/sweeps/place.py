@@ -1,110 +1,105 @@
-"""Where a run into a file stands, kept beside its rows; and that one run alone writes them."""
+"""Where a run stands, kept in a file beside its rows, so that another can go on from there."""
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from typing import NamedTuple
 
 from memwall.errors import FileError, UsageError, shown
+from memwall.sweeps.files import parquet_rows
 
 
 class Place(NamedTuple):
-    """What is done."""
+    """Where a run stands."""
 
     sweep: str
-    """Which sweep it is, in full."""
+    """What is swept, by which version."""
     block: int
     """The next one."""
     points: int
     rows: int
     end_bytes: int
-    """Of the file as far as it holds whole blocks."""
+    """Where the rows so far end in a file of lines; what is beyond may be torn."""
 
 
 class Note:
-    """The file that says where to go on: out.partial.csv.resume."""
+    """The file beside a partial one that says where to go on."""
 
-    def __init__(self, partial: str) -> None:
-        self.path = partial + ".resume"
+    def __init__(self, partial: str, form: str) -> None:
+        self._partial, self._form = partial, form
+        self._path = partial + ".resume"
+        self._before = partial + ".before"
 
-    def write(self, place: Place) -> None:
-        """In one step, so that a crash leaves the one before."""
-        fresh = self.path + ".new"
-        with open(fresh, "w", encoding="utf-8") as file:
+    @property
+    def there(self) -> bool:
+        """Whether an earlier run left a note."""
+        return os.path.exists(self._path)
+
+    def keep(self, place: Place) -> None:
+        """Note a place, in one step."""
+        written = self._path + ".new"
+        with open(written, "w", encoding="utf-8") as file:
             json.dump(place._asdict(), file)
-        os.replace(fresh, self.path)
+        os.replace(written, self._path)
 
-    def read(self, whole: str) -> Place:
-        """Where an earlier run stopped.
-
-        Args:
-            whole: the file that a run leaves when it is done.
-
-        Raises:
-            FileError: no run has, or it is damaged.
-        """
-        try:
-            with open(self.path, encoding="utf-8") as file:
-                return Place(**json.load(file))
-        except FileNotFoundError:
-            raise self._nothing(whole) from None
-        except (ValueError, TypeError):
-            raise FileError(
-                f"{shown(self.path, 120)}:1: not what a sweep leaves", "Leave out --resume"
-            ) from None
-
-    def _nothing(self, whole: str) -> FileError:
-        partial = self.path.removesuffix(".resume")
-        if os.path.exists(partial):
-            return FileError(
-                f"{shown(partial, 120)}: its run was killed before it had noted where to go on",
-                "Leave out --resume to begin anew; of .csv and .jsonl a note is kept every second",
-            )
-        if os.path.exists(whole):
-            return FileError(
-                f"{shown(whole, 120)} is whole: there is nothing to resume",
-                "Leave out --resume to write it anew",
-            )
-        return FileError(f"{shown(self.path, 120)}: there is nothing to resume", "Leave out --resume")
-
-    def drop(self) -> None:
+    def forget(self) -> None:
         """There is nothing to go on from any more."""
-        with suppress(FileNotFoundError):
-            os.unlink(self.path)
-
-
-@contextmanager
-def alone(partial: str) -> Iterator[None]:
-    """Keep other runs off a file while this one writes it; where the system has no such locks, nothing.
-
-    Raises:
-        UsageError: another run writes it.
-        OSError: the folder cannot be written.
-    """
-    try:
-        import fcntl
-    except ImportError:  # pragma: no cover - Windows
-        yield
-        return
-    path = partial + ".lock"
-    with open(path, "a") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise _busy(partial) from None
-        if not os.path.exists(path):  # the other run had just ended, and a third one may have begun
-            raise _busy(partial)
-        try:
-            yield
-        finally:
-            with suppress(OSError):
+        for path in (self._path, self._path + ".new", self._before):
+            with suppress(FileNotFoundError):
                 os.unlink(path)
 
+    def read(self, sweep: str) -> Place:
+        """Where an earlier run of the same sweep stood.
 
-def _busy(partial: str) -> UsageError:
-    return UsageError(
-        f"{shown(partial, 120)}: another sweep is writing it", "Wait for it, or name another file"
-    )
+        Raises:
+            FileError: there was none, or what it left cannot be gone on from.
+            UsageError: it was of another sweep.
+        """
+        try:
+            with open(self._path, encoding="utf-8") as file:
+                place = Place(**json.load(file))
+        except FileNotFoundError:
+            raise self._nothing() from None
+        except (ValueError, TypeError):
+            raise FileError(
+                f"{shown(self._path, 120)}:1: not what a sweep leaves", "Leave out --resume"
+            ) from None
+        if place.sweep != sweep:
+            raise UsageError(
+                f"{shown(self._partial, 120)} is of another sweep",
+                "Resume with the very same options, or leave out --resume to begin anew",
+            )
+        return place
+
+    def earlier(self, place: Place) -> str | None:
+        """The file that an earlier run left, under the name to read it by; None: it had no row.
+
+        A file of lines is gone on with as it is; Parquet ends with its footer, and is copied.
+
+        Raises:
+            FileError: it has not what was noted.
+        """
+        if self._form != "parquet":
+            if not os.path.exists(self._partial) or os.path.getsize(self._partial) < place.end_bytes:
+                raise self._nothing()
+            return self._partial
+        if not place.rows:
+            return None
+        for path in (self._before, self._partial):  # the first if a run was killed that went on
+            if parquet_rows(path) == place.rows:
+                os.replace(path, self._before)
+                return self._before
+        raise self._nothing()
+
+    def _nothing(self) -> FileError:
+        if self._form == "parquet" and os.path.exists(self._partial):
+            return FileError(
+                f"{shown(self._partial, 120)} has no footer: Parquet of a run that was killed is lost",
+                "Leave out --resume; .csv and .jsonl survive that, and --dask local -o FOLDER/ by parts",
+            )
+        return FileError(
+            f"{shown(self._path, 120)}: there is nothing to resume",
+            "Leave out --resume, which writes the file anew",
+        )

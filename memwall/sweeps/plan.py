@@ -29,6 +29,8 @@ _REGIME_OF = np.array([_REGIMES.index(regime) for regime in REGIMES.values()])
 
 ESTIMATED_POINTS = 4096
 """Points a block with estimates: each compares dozens of tile plans."""
+ESTIMATES = ("estimate_time_s", "estimate")
+"""The expected time, by its name and its heading."""
 
 
 class Sweep(Planned):
@@ -66,6 +68,21 @@ class Sweep(Planned):
         """Results that a page shows: of passes tokens instead of FLOPs."""
         hidden = OF_OPERATORS if "tokens_per_s" in self.columns else ()
         return tuple(name for name in SHOWN if name in self.columns and name not in hidden)
+
+    @property
+    def texts(self) -> Mapping[str, tuple[str, ...]]:
+        """Columns of texts and which they hold."""
+        return {**super().texts, "op": (self.spec.what,), "regime": _REGIMES, "limited_by": LIMITS}
+
+    @property
+    def closed(self) -> tuple[str, ...]:
+        """Columns of texts that hold no others, whatever is asked."""
+        return ("regime", "limited_by")
+
+    def hint(self, column: str) -> str:
+        """What to say of a column that is not there, or only where it is asked for."""
+        estimate = column in ESTIMATES and not self.spec.settings.get("estimate")
+        return "Add --estimate" if estimate else super().hint(column)
 
     def block(self, number: int, left_out: LeftOut) -> Rows | None:
         """All rows of a block; None if none has an answer."""

@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 from memwall.sweeps.grid import Grid
+from memwall.sweeps.headings import meant
 from memwall.sweeps.left_out import LeftOut
 from memwall.sweeps.rows import Rows
 from memwall.sweeps.where import Condition
@@ -64,13 +65,27 @@ class Planned(ABC):
     @cached_property
     def condition(self) -> Condition | None:
         """What rows have to meet."""
-        return None if self.spec.where is None else Condition(self.spec.where, self.columns, self.texts)
+        if not self.spec.where:
+            return None
+        return Condition(self.spec.where, self.columns, self.texts, self.closed, self.hint)
 
     @property
-    def texts(self) -> Mapping[str, Sequence[str]]:
-        """What columns of texts may hold, as far as it is known before any row is made."""
-        words = self.grid.words.items()
-        return {name: [each for each in some if isinstance(each, str)] for name, some in words}
+    def texts(self) -> Mapping[str, tuple[str, ...]]:
+        """Columns of texts and which they hold; of words those that are asked, of others nothing."""
+        return {
+            name: tuple(str(word or "") for word in some)
+            for name, some in self.grid.words.items()
+            if name in self.columns and all(isinstance(word, str | None) for word in some)
+        }
+
+    @property
+    def closed(self) -> tuple[str, ...]:
+        """Columns of texts that hold no others, whatever is asked."""
+        return ()
+
+    def hint(self, column: str) -> str:
+        """What to say of a column that is not there."""
+        return meant(column, self.columns)
 
     def rows(self, number: int, left_out: LeftOut | None = None) -> Rows | None:
         """The rows of a block for which the condition holds; None if none has an answer.

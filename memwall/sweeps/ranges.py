@@ -82,7 +82,7 @@ def _pieces(word: str, flag: str) -> list[Steps]:
         )
     first, last = parse_count(parts[0], flag, least=0), parse_count(parts[1], flag, least=0)
     if first > last:
-        turned = ":".join([parts[1], parts[0], *(part.lstrip("-") for part in parts[2:])])
+        turned = ":".join([parts[1] if last else "1", parts[0], *(part.lstrip("-") for part in parts[2:])])
         raise UsageError(f"{flag} {shown(word)} runs backwards", f"Try {flag} {turned}")
     if parts[-1].lower() == "log2" and len(parts) == 3:
         return _doublings(first, last, flag)
@@ -91,6 +91,16 @@ def _pieces(word: str, flag: str) -> list[Steps]:
     if first > last:
         raise UsageError(f"{flag} {shown(word)} is empty: its first step is beyond its end", "Widen it")
     return [Steps(first, step, (last - first) // step + 1)]
+
+
+def from_zero(text: str) -> list[str]:
+    """Ranges of every whole number that are written from 0 and begin with 1.
+
+    >>> from_zero("0:10,0:4096:64,5")
+    ['0:10']
+    """
+    words = [word.strip() for word in text.split(",")]
+    return [word for word in words if re.fullmatch(r"0+\s*:[^:]*(:\s*1)?", word)]
 
 
 def _step(text: str, word: str, flag: str) -> int:

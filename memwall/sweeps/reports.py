@@ -60,6 +60,12 @@ class Reports(Planned):
         """Results that a page shows."""
         return tuple(name for name in self._kind.shown if name in self._held and name not in self.asked)
 
+    @property
+    def texts(self) -> Mapping[str, tuple[str, ...]]:
+        """Columns of texts and which they hold; nobody knows before what answers hold."""
+        asked = super().texts
+        return {name: asked.get(name, ()) for name, held in self._held.items() if held == TEXT}
+
     def block(self, number: int, left_out: LeftOut) -> Rows | None:
         """All rows of a block; None if none has an answer."""
         records: list[Record] = []
@@ -108,8 +114,8 @@ class Reports(Planned):
             UsageError, NotAvailable: none of the sample has an answer.
         """
         count = self.grid.count
-        sample = sorted({round(i * (count - 1) / (SAMPLED - 1)) for i in range(SAMPLED)})
-        more = sorted({round(i * (count - 1) / (SEARCHED - 1)) for i in range(SEARCHED)} - {*sample})
+        sample = sorted({i * (count - 1) // (SAMPLED - 1) for i in range(SAMPLED)})
+        more = sorted({i * (count - 1) // (SEARCHED - 1) for i in range(SEARCHED)} - {*sample})
         records: list[Record] = []
         first: UsageError | NotAvailable | None = None
         for number in [*sample, *more]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import signal
@@ -9,18 +10,20 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from time import monotonic
-from typing import Any, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 
 import memwall
-from memwall.errors import UsageError, shown
+from memwall.sweeps.complete import complete
 from memwall.sweeps.files import Writer, opened, partial_name
 from memwall.sweeps.grid import blocks_of
 from memwall.sweeps.left_out import LeftOut
-from memwall.sweeps.place import Note, Place, alone
+from memwall.sweeps.lock import alone
+from memwall.sweeps.place import Note, Place
 from memwall.sweeps.planned import Planned
 from memwall.sweeps.rows import Rows
+from memwall.sweeps.size import points_of
 
-KEPT_EVERY_S = 1.0
+KEPT_EVERY_S = 2.0
 """How often it is noted where to go on after a crash."""
 
 Seen = Callable[[int], None]
@@ -42,6 +45,8 @@ class Done(NamedTuple):
     points: int
     rows: int
     left_out: LeftOut
+    already: bool = False
+    """Whether the file was there and whole, and nothing was written."""
 
 
 def each_block(sweep: Planned, blocks: range, left_out: LeftOut, seen: Seen) -> Iterator[Rows]:
@@ -78,6 +83,33 @@ def _asked_to_stop() -> Iterator[list[int]]:
             signal.signal(each, handler)
 
 
+def stands(path: str) -> bool:
+    """Whether what is there is a pipe or a device, which is written as it stands, and never replaced."""
+    opened_already = os.path.abspath(path).startswith(("/dev/fd/", "/dev/stderr", "/proc/"))
+    return opened_already or (os.path.exists(path) and not os.path.isfile(path))
+
+
+def straight(sweep: Planned, blocks: range, path: str, form: str, seen: Seen) -> Done:
+    """Write all rows into a pipe or a device.
+
+    Raises:
+        OSError: it takes no more.
+    """
+    left_out, count, points = LeftOut(), 0, 0
+
+    def told(done: int) -> None:
+        nonlocal points
+        points = done
+        seen(done)
+
+    with open(path, "wb", buffering=0) as file:
+        writer = opened(file, form, sweep.columns)
+        for rows in each_block(sweep, blocks, left_out, told):
+            writer.write(rows)
+            count += rows.length
+    return Done(points, count, left_out)
+
+
 class File:
     """A sweep's run into one file."""
 
@@ -85,12 +117,11 @@ class File:
         self._sweep, self._blocks, self._form = sweep, blocks, form
         self.path = os.path.realpath(path)
         self.partial = partial_name(self.path)
-        self._before = self.partial + ".before"
-        self._note = Note(self.partial)
+        self.resumable = False
+        """Whether a failure left what can be gone on from."""
+        self._note = Note(self.partial, form)
         name = [memwall.__version__, *sweep.spec, blocks.start, blocks.stop]
         self._place = Place(json.dumps(name, sort_keys=True), blocks.start, 0, 0, 0)
-        self.resumable = False
-        """Whether what a failure left can be gone on from."""
 
     def run(self, seen: Seen, resume: bool = False) -> Done:
         """Write all rows.
@@ -101,42 +132,53 @@ class File:
 
         Raises:
             Stopped: by the user, the rows so far readable.
+            UsageError: another run is writing the same file.
             FileError: there is nothing to go on from, or of another sweep.
             UsageError: another run writes the same file.
             OSError: the file cannot be written, or the disk is full.
         """
+        if os.path.exists(self.path) and not os.access(self.path, os.W_OK):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
         with alone(self.partial):
             return self._run(seen, resume)
 
     def _run(self, seen: Seen, resume: bool) -> Done:
         left_out = LeftOut()
-        earlier = self._resumed() if resume else None
-        if not resume:  # what an earlier run left is given up
-            self._note.drop()
-            _unlink(self._before)
+        earlier: str | None = None
+        if resume and not self._note.there and complete(self._sweep, self._blocks, self.path, self._form):
+            points = points_of(self._sweep, self._blocks)
+            return Done(points, points, left_out, already=True)
+        if resume:
+            self._place = self._note.read(self._place.sweep)
+            earlier = self._note.earlier(self._place)
+        else:
+            self._note.forget()
         try:
             with self._file(earlier) as file, _asked_to_stop() as stop:
                 writer = opened(file, self._form, self._sweep.columns, earlier)
-                whole = self._write(writer, left_out, seen, stop)
-                self._ends(writer)
+                whole = self._write(file, writer, left_out, seen, stop)
+                writer.flush()
                 if whole or self._place.rows or self._form != "parquet":
                     writer.finish()
         except BaseException:
             self._drop(earlier)
             raise
+        if not whole:
+            self._note.keep(self._place)
         if earlier and earlier != self.partial:
             os.unlink(earlier)
         if not whole:
-            self._note.write(self._place)
             raise Stopped(self.partial, self._place.points)
         os.replace(self.partial, self.path)
-        self._note.drop()
+        self._note.forget()
         return Done(self._place.points, self._place.rows, left_out)
 
-    def _write(self, writer: Writer, left_out: LeftOut, seen: Seen, stop: list[int]) -> bool:
+    def _write(self, file: BinaryIO, writer: Writer, left_out: LeftOut, seen: Seen, stop: list[int]) -> bool:
         """The rows of all blocks; False if the user stopped it before the last."""
-        noted = monotonic()
-        before = self._place
+        lines, noted, before = self._form != "parquet", monotonic(), self._place
+        if lines:
+            self._place = before._replace(end_bytes=writer.flush())
+            self._note.keep(self._place)
         for number in range(before.block, self._blocks.stop):
             if stop:
                 return False
@@ -146,14 +188,16 @@ class File:
                 writer.write(rows)
             place, points = self._place, self._sweep.grid.block(number).points
             self._place = place._replace(
-                block=number + 1, points=place.points + points, rows=place.rows + count
+                block=number + 1,
+                points=place.points + points,
+                rows=place.rows + count,
+                end_bytes=writer.flush() if lines else 0,
             )
             seen(self._place.points)
-            if self._form != "parquet":
-                self._ends(writer)
-                if monotonic() - noted > KEPT_EVERY_S:
-                    self._note.write(self._place)
-                    noted = monotonic()
+            if lines and monotonic() - noted > KEPT_EVERY_S:
+                os.fsync(file.fileno())
+                self._note.keep(self._place)
+                noted = monotonic()
         if left_out.error and left_out.points == self._place.points - before.points and not before.rows:
             raise left_out.error
         return True
@@ -172,50 +216,15 @@ class File:
         return file
 
     def _drop(self, earlier: str | None) -> None:
-        """After a failure: back to what can be gone on from, or nothing."""
+        """After a failure: back to the last whole block, for lines, or to the earlier run; else nothing."""
         with suppress(OSError):
-            if earlier and self._form == "parquet":
+            if self._form != "parquet" and (earlier or self._place.rows):
+                os.truncate(self.partial, self._place.end_bytes)
+                self._note.keep(self._place)
+                self.resumable = True
+            elif earlier:
                 os.replace(earlier, self.partial)
                 self.resumable = True
-            elif self._form != "parquet" and self._place.rows:
-                os.truncate(self.partial, self._place.end_bytes)
-                self._note.write(self._place)
-                self.resumable = True
             else:
+                self._note.forget()
                 os.unlink(self.partial)
-
-    def _resumed(self) -> str:
-        """What an earlier run left, under the name to read it by."""
-        place = self._note.read(self.path)
-        if place.sweep != self._place.sweep:
-            raise UsageError(
-                f"{shown(self.partial, 120)} is of another sweep",
-                "Resume with the very same options, or leave out --resume to begin anew",
-            )
-        self._place = place
-        if self._form != "parquet":
-            return self.partial
-        if not os.path.exists(self._before):  # as it does where an earlier resumption was killed
-            os.replace(self.partial, self._before)
-        return self._before
-
-
-def _unlink(path: str) -> None:
-    with suppress(FileNotFoundError):
-        os.unlink(path)
-
-
-def straight(sweep: Planned, blocks: range, path: str, form: str, seen: Seen) -> Done:
-    """Write all rows to what is no file: a pipe, a device, a socket's name.
-
-    Raises:
-        OSError: it cannot be written.
-    """
-    left_out = LeftOut()
-    count = 0
-    with open(path, "wb", buffering=0) as file:
-        writer = opened(file, form, sweep.columns)
-        for rows in each_block(sweep, blocks, left_out, seen):
-            writer.write(rows)
-            count += rows.length
-    return Done(points_of(sweep, blocks), count, left_out)

@@ -22,6 +22,7 @@ from memwall.sweeps.planned import Spec
 from memwall.sweeps.points import Array
 from memwall.sweeps.ranges import parse_axis, spread
 from memwall.sweeps.rows import Coded, Rows, Word, joined
+from memwall.sweeps.where import together
 from memwall.sweeps.words import OF_PASSES
 from memwall.units import parse_count
 
@@ -60,15 +61,15 @@ class Table(Report):
         return found.rows.records() if found.rows else []
 
 
-def sweep(what: str, *, where: str | None = None, **given: Any) -> Table:
+def sweep(what: str, *, where: str | Sequence[str] | None = None, **given: Any) -> Table:
     """Every combination of ranges and names, as `memwall sweep` has them.
 
     Args:
         what: an operator's name, or a command's with a report: `step`, `capacity`, `serve` ...
-        where: a condition on the rows: 'regime == "compute-bound"'.
+        where: a condition on the rows: 'regime == "compute-bound"'; of several all.
         given: the command's flags. Numbers as an int, a list or a range such as "1:8192:log2"; gpu, dtype
-            and other names as one or several (a list, or "h100,h200"); settings such as causal; `changes`
-            as what-ifs on the GPU, each one value or several.
+            and other names as one or several (a list, or "h100,h200"); settings such as causal, or both:
+            [False, True]; `changes` as what-ifs on the GPU, each one value or several.
 
     Raises:
         UsageError: as the command says.
@@ -78,7 +79,7 @@ def sweep(what: str, *, where: str | None = None, **given: Any) -> Table:
     >>> table.columns["regime"].tolist()
     ['memory-bound', 'memory-bound', 'memory-bound', 'compute-bound']
     """
-    planned = plan(_spec(what, where, given))
+    planned = plan(_spec(what, _condition(where), given))
     left_out = LeftOut()
     found = [planned.rows(number, left_out) for number in range(planned.grid.count)]
     if left_out.error and left_out.points == planned.grid.points:
@@ -97,11 +98,16 @@ def _spec(what: str, where: str | None, given: Mapping[str, Any]) -> Spec:
         words["dtype"] = (DEFAULT_DTYPE,)
     ranges: dict[str, str] = {}
     settings: dict[str, Any] = {}
-    for name, value in given.items():
+    for name, typed in given.items():
+        value: Any = list(typed) if isinstance(typed, Iterator) else typed
         if name == "changes":
             settings[name] = {key: str(each) for key, each in value.items() if len(_several(each)) == 1}
             words |= {key: tuple(_several(each)) for key, each in value.items() if len(_several(each)) > 1}
-        elif name in SETTINGS or isinstance(value, bool):
+        elif len(flags := _flags(name, value)) == 1:
+            settings[name] = flags[0]
+        elif flags:
+            words[name] = flags
+        elif name in SETTINGS:
             settings[name] = value
         elif name in WORDS or (report and not _counts(value)) or (what == "step" and name not in OF_PASSES):
             each = _written(what if report else "", name, value)
@@ -109,6 +115,10 @@ def _spec(what: str, where: str | None, given: Mapping[str, Any]) -> Spec:
         else:
             ranges[name] = ",".join(map(str, _several(value)))
     return Spec(registry.find(what).name if of_ops else what, words, ranges, settings, where, report=report)
+
+
+def _condition(where: str | Sequence[str] | None) -> str | None:
+    return together([] if where is None else [where] if isinstance(where, str) else where)
 
 
 def _written(what: str, name: str, value: Any) -> Sequence[Any]:
@@ -130,10 +140,16 @@ def _counts(value: Any) -> bool:
     return True
 
 
+def _flags(name: str, value: Any) -> tuple[bool, ...]:
+    """A flag's answers, each once; none if it is no flag, or one that only adds a column."""
+    answers = tuple(dict.fromkeys(_several(value)) if isinstance(value, list | tuple | bool) else ())
+    return answers if name != "estimate" and all(isinstance(each, bool) for each in answers) else ()
+
+
 def _several(value: Any) -> Sequence[Any]:
     if isinstance(value, str):
         return [each.strip() for each in value.split(",")]
-    return list(value) if isinstance(value, Iterator | Sequence | np.ndarray | range) else [value]
+    return list(value) if isinstance(value, Sequence | np.ndarray | range) else [value]
 
 
 def _named(name: str, value: Any) -> Any:

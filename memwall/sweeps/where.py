@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import operator
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,10 +12,8 @@ import numpy as np
 from memwall.errors import UsageError, shown
 from memwall.sweeps.points import Array
 from memwall.sweeps.rows import Coded, Column, Rows, Word
-from memwall.sweeps.slips import EXAMPLE, advice, column_meant
+from memwall.sweeps.where_hints import EXAMPLE, check_texts, hint, parsed
 
-MOST_NAMED = 12
-"""Texts of a column that a message names."""
 _COMPARISONS: dict[type[ast.cmpop], Callable[[Any, Any], Any]] = {
     ast.Eq: operator.eq,
     ast.NotEq: operator.ne,
@@ -33,40 +31,56 @@ _ARITHMETIC: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
 }
 
 
+def together(texts: Sequence[str]) -> str | None:
+    """Several conditions as one, all of which rows have to meet; None of none.
+
+    Raises:
+        UsageError: one is empty.
+
+    >>> together(["m > 8", "fits or m == 1"])
+    '(m > 8) and (fits or m == 1)'
+    """
+    if not all(text.strip() for text in texts):
+        raise UsageError("--where is empty", f"Write it like {EXAMPLE}, or leave it out")
+    if len(texts) < 2:
+        return next(iter(texts), None)
+    return " and ".join(f"({text.strip()})" for text in texts)
+
+
 class Condition:
     """A condition that was read once and is asked of many rows."""
 
     def __init__(
-        self, text: str, columns: Iterable[str], texts: Mapping[str, Sequence[str]] | None = None
+        self,
+        text: str,
+        columns: Iterable[str],
+        texts: Mapping[str, Collection[str]] | None = None,
+        closed: Collection[str] = (),
+        unknown: Callable[[str], str] | None = None,
     ) -> None:
         """Read it.
 
         Args:
-            text: as typed.
-            columns: what it may name.
-            texts: all that some of them may hold.
+            text: the condition.
+            columns: those of the rows.
+            texts: columns that hold texts, and which; nothing where nobody knows.
+            closed: columns that hold no others, whatever is swept.
+            unknown: what to say of a column that is not there.
 
         Raises:
-            UsageError: it is no condition, or names a column, or a text of one, that is not there.
+            UsageError: it is no condition, or names a column or a text that is not there.
         """
         self.text = text
-        known = list(columns)
-        try:
-            self._tree = ast.parse(text.strip(), mode="eval").body
-        except (SyntaxError, ValueError, RecursionError, MemoryError):
-            raise _no_condition(text) from None
-        for node in _columns(self._tree):
+        known, held = list(columns), texts or {}
+        tree, meant_by = parsed(text), hint(text, known, held)
+        if tree is None:
+            raise _no_condition(text, meant_by)
+        self._tree = tree
+        for node in _columns(tree):
             if node not in known:
-                raise UsageError(
-                    f"--where: there is no column '{shown(node)}'", column_meant(node, text, known)
-                )
-        for column, word in _texts(self._tree):
-            held = (texts or {}).get(column)
-            if held and word not in held:
-                raise UsageError(
-                    f"--where: {column} is never '{shown(word)}'",
-                    f"It is {' or '.join(map(shown, held[:MOST_NAMED]))}",
-                )
+                likely = meant_by or (unknown(node) if unknown else meant(node, known))
+                raise UsageError(f"--where: there is no column '{shown(node)}'", likely)
+        check_texts(tree, held, closed)
 
     def places(self, rows: Rows) -> Array:
         """The rows for which it holds.
@@ -176,5 +190,7 @@ def _dotted(node: ast.expr) -> str:
     return ast.unparse(node)
 
 
-def _no_condition(text: str) -> UsageError:
-    return UsageError(f"--where '{shown(text)}' is no condition on a row's columns", advice(text))
+def _no_condition(text: str, likely: str | None = None) -> UsageError:
+    return UsageError(
+        f"--where '{shown(text)}' is no condition on a row's columns", likely or f"Write it like {EXAMPLE}"
+    )
