@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from memwall.cli.output import Output, elsewhere, emit, to_stdout
+from memwall.cli.output import Output, emit, to_stdout
 from memwall.cli.progress import Progress
 from memwall.cli.sweep_file import to_file
 from memwall.cli.sweep_options import LISTED
@@ -45,7 +45,7 @@ def run(spec: Spec, options: Mapping[str, Any]) -> int:
     target = Output(options["form"], options["as_json"], output, "auto")
     streamed = None if options["dask"] else _streamed(target)
     _check(options, streamed, target)
-    sweep, blocks = shard_of(plan(spec), options["shard"])
+    sweep = plan(spec)
     left_out = LeftOut()
     sweep, blocks = shard_of(sweep, options["shard"])
     if not options["yes"]:

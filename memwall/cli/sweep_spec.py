@@ -146,13 +146,6 @@ def _changes(typed: Mapping[str, str]) -> tuple[dict[str, str], dict[str, tuple[
     return same, varied
 
 
-def _where(conditions: Sequence[str]) -> str | None:
-    """One condition of several; None of none."""
-    if len(conditions) < 2:
-        return next(iter(conditions), None)
-    return " and ".join(f"({each})" for each in conditions)
-
-
 def _both(ctx: click.Context, what: str, given: Mapping[str, Any]) -> dict[str, tuple[bool, bool]]:
     """The flags of --both: off, and on.
 

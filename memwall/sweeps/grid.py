@@ -24,10 +24,6 @@ BLOCKS_A_SHARE = 16
 """Blocks that a share has at least, where there are enough points."""
 
 
-BLOCKS_A_SHARE = 32
-"""Blocks of a share at least, where there are as many points: shares differ by a thirtieth at most."""
-
-
 class Block(NamedTuple):
     """Some points with the same words; one axis of the array for each dimension that varies in it."""
 
@@ -69,10 +65,6 @@ class Grid:
         """Blocks start to stop - 1, in the grid's order."""
         for number in range(start, self.count if stop is None else stop):
             yield self.block(number)
-
-    def cut_for(self, shares: int) -> int:
-        """Points a block at which so many shares of whole blocks are as good as equal."""
-        return max(1, min(self.block_points, self.points // (shares * BLOCKS_A_SHARE)))
 
     def shard(self, index: int, of: int) -> range:
         """The blocks of one of so many shares, counted from 1, equal to within a block."""
@@ -141,11 +133,6 @@ class Grid:
             columns.append((axis.name, axis.slice(start, min(start + size, len(axis)))))
         columns += [(axis.name, axis.slice(0, len(axis))) for axis in self.axes[place + 1 :]]
         return _block(words, columns)
-
-
-def blocks_of(blocks: range) -> int:
-    """How many; `len` has no numbers beyond 2^63."""
-    return max(blocks.stop - blocks.start, 0)
 
 
 def _block(words: Words, columns: list[tuple[str, np.ndarray[Any, Any]]]) -> Block:

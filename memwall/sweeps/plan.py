@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import Any, TypeAlias
 
@@ -57,11 +57,6 @@ class Sweep(Planned):
             for name in (("regime", result) if result == "limited_by" else (result,))
         ]
         return (*words[:1], "op", *dims, *words[1:], *results)
-
-    @property
-    def texts(self) -> Mapping[str, Sequence[str]]:
-        """What columns of texts may hold."""
-        return {**super().texts, "regime": _REGIMES, "limited_by": LIMITS}
 
     @property
     def shown(self) -> tuple[str, ...]:

@@ -9,10 +9,8 @@ from time import perf_counter
 from typing import NamedTuple
 
 from memwall.sweeps.files import opened
-from memwall.sweeps.grid import blocks_of
 from memwall.sweeps.left_out import LeftOut
 from memwall.sweeps.planned import Planned
-from memwall.sweeps.stream import points_of
 
 
 class Size(NamedTuple):

@@ -15,7 +15,6 @@ from typing import Any, BinaryIO, NamedTuple
 import memwall
 from memwall.sweeps.complete import complete
 from memwall.sweeps.files import Writer, opened, partial_name
-from memwall.sweeps.grid import blocks_of
 from memwall.sweeps.left_out import LeftOut
 from memwall.sweeps.lock import alone
 from memwall.sweeps.place import Note, Place
@@ -60,11 +59,6 @@ def each_block(sweep: Planned, blocks: range, left_out: LeftOut, seen: Seen) -> 
         seen(points)
     if left_out.error and left_out.points == points:
         raise left_out.error
-
-
-def points_of(sweep: Planned, blocks: range) -> int:
-    """How many points those blocks have, about: the last of a row of blocks is smaller."""
-    return sweep.grid.points * blocks_of(blocks) // max(sweep.grid.count, 1)
 
 
 @contextmanager
@@ -134,7 +128,6 @@ class File:
             Stopped: by the user, the rows so far readable.
             UsageError: another run is writing the same file.
             FileError: there is nothing to go on from, or of another sweep.
-            UsageError: another run writes the same file.
             OSError: the file cannot be written, or the disk is full.
         """
         if os.path.exists(self.path) and not os.access(self.path, os.W_OK):
@@ -201,9 +194,6 @@ class File:
         if left_out.error and left_out.points == self._place.points - before.points and not before.rows:
             raise left_out.error
         return True
-
-    def _ends(self, writer: Writer) -> None:
-        self._place = self._place._replace(end_bytes=writer.flush())
 
     def _file(self, earlier: str | None) -> Any:
         if self._form == "parquet":

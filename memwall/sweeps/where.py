@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from memwall.errors import UsageError, shown
+from memwall.sweeps.headings import meant
 from memwall.sweeps.points import Array
 from memwall.sweeps.rows import Coded, Column, Rows, Word
 from memwall.sweeps.where_hints import EXAMPLE, check_texts, hint, parsed
@@ -173,17 +174,6 @@ def _columns(tree: ast.expr) -> list[str]:
         if isinstance(node, ast.Name | ast.Attribute) and id(node) not in inner:
             found.append(_dotted(node))
     return found
-
-
-def _texts(tree: ast.expr) -> Iterator[tuple[str, str]]:
-    """Columns and the texts that they are compared with."""
-    for node in ast.walk(tree):
-        if not isinstance(node, ast.Compare):
-            continue
-        sides = [node.left, *node.comparators]
-        columns = [_dotted(each) for each in sides if isinstance(each, ast.Name | ast.Attribute)]
-        words = [each.value for each in sides if isinstance(each, ast.Constant)]
-        yield from ((column, word) for column in columns for word in words if isinstance(word, str))
 
 
 def _dotted(node: ast.expr) -> str:
