@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import os
 import shlex
 import sys
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from memwall.cli.output import FULL, elsewhere
 from memwall.cli.progress import Progress
 from memwall.errors import NotAvailable, UsageError, shown
 
@@ -58,7 +58,8 @@ def to_file(sweep: Planned, blocks: range, form: str, path: str, options: Mappin
         raise
     except OSError as error:
         progress.close()
-        hint = _instead(error, form, file.resumable, options)
+        hint = f"What is written is kept. Make room, and go on with: {_again(options)}"
+        hint = hint if file.resumable else _instead(error, form, path)
         raise UsageError(f"-o {shown(path, 120)}: cannot be written: {error.strerror}", hint) from None
     progress.close()
     if done.already:
@@ -78,13 +79,11 @@ def _check_pipe(path: str, form: str, resume: bool) -> None:
         )
 
 
-def _instead(error: OSError, form: str, resumable: bool, options: Mapping[str, Any]) -> str:
+def _instead(error: OSError, form: str, path: str) -> str:
     """What to do about a file that could not be written."""
-    if resumable:
-        return f"What is written is kept. Make room, and go on with: {_again(options)}"
-    if error.errno == errno.ENOSPC and form == "parquet":
+    if error.errno in FULL and form == "parquet":
         return "Make room and begin anew; .csv and .jsonl keep what is written, Parquet has its footer last"
-    return "Name a file in a folder that exists, with room and leave to write"
+    return elsewhere(path, error)
 
 
 def _again(options: Mapping[str, Any]) -> str:
