@@ -109,6 +109,7 @@ def at(forms: Forms, batch: int, context: int) -> tuple[dict[str, Any], Pass, Re
         "activation_bytes": of(whole.activation_bytes),
         "microbatches": of(whole.microbatches),
         "bubble": of(whole.bubble),
+        "estimate_bubble": 1 - (1 - of(whole.bubble)) * stretch / of(whole.expected_stretch),
         "resident_cache_bytes": of(whole.cache_bytes),
         "resident_weight_bytes": forms.weight_bytes,
         "capacity_bytes": forms.capacity_bytes,

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import memwall
-from memwall.parallel.stages import filled, slowest_share
+from memwall.parallel.stages import filled, slowest_share, waiting_share
 
 
 def stages_s(layers: int, stages: int, layer_s: float, head_s: float) -> list[float]:
@@ -55,6 +55,8 @@ def test_the_formulas_are_a_pipeline_played_out(
     m = min(microbatches, stages)
     assert filled(m, slowest, False) * whole_s == pytest.approx(prefill_s(times, m))
     assert filled(m, slowest, True) * whole_s == pytest.approx(decode_s(times, m), rel=0.05)  # it has to fill
+    idle = 1 - m * whole_s / stages / prefill_s(times, m)
+    assert waiting_share(m, stages, filled(m, slowest, False)) == pytest.approx(idle, abs=1e-9)
 
 
 def test_stages_that_are_alike_are_as_the_bound_has_them() -> None:

@@ -84,7 +84,7 @@ function at(gpu, phase, batch, context) {
     tokens_per_s_per_gpu: made.batch * made.each_tokens / bound / REPORT.count,
     resident_weight_bytes: forms.weight_bytes, resident_cache_bytes: made.cache_bytes,
     capacity_bytes: forms.capacity_bytes, fits, stretch: made.stretch,
-    microbatches: made.microbatches, bubble: made.bubble, communication_bound_time_s: linked,
+    microbatches: made.microbatches, bubble: made.bubble, expected_stretch: made.expected_stretch, communication_bound_time_s: linked,
     mbu: busyShare(made, whole, hbmTime(made)), mfu: busyShare(made, whole, made.matrix_s),
     activation_bytes: made.activation_bytes, absorbed: made.absorbed,
     ...estimated(made, kernels, linked),
@@ -95,14 +95,15 @@ function at(gpu, phase, batch, context) {
 // engine's passes, else the kernels' own, weighted by their time.
 function estimated(made, kernels, linked) {
   const between = known(made.exchanges, "estimate_time_s") ? sum(made.exchanges, "estimate_time_s") : null;
-  const none = { estimate_time_s: null, estimate_tokens_per_s: null, basis: null, error_p50: null, error_p90: null };
+  const none = { estimate_time_s: null, estimate_bubble: null, estimate_tokens_per_s: null, basis: null, error_p50: null, error_p90: null };
   if (!known(kernels, "estimate_time_s")) return { ...none, communication_estimate_time_s: between };
   const busy = sum(kernels, "estimate_time_s");
   const time = made.expected_stretch * (busy + (between === null ? linked : between)) + made.engine_time_s;
+  const waits = 1 - (1 - made.bubble) * made.stretch / made.expected_stretch;
   const error = (key, place) => made.engine_errors ? made.engine_errors[place] : known(kernels, key)
     ? kernels.reduce((total, k) => total + k.repeats * k.estimate_time_s * k[key], 0) / busy : null;
   return {
-    engine_time_s: made.engine_time_s, estimate_time_s: time, estimate_tokens_per_s: made.batch * made.each_tokens / time, basis: made.basis,
+    engine_time_s: made.engine_time_s, estimate_bubble: waits, estimate_time_s: time, estimate_tokens_per_s: made.batch * made.each_tokens / time, basis: made.basis,
     error_p50: error("error_p50", 0), error_p90: error("error_p90", 1), communication_estimate_time_s: between,
   };
 }

@@ -46,6 +46,7 @@ function cards(now) {
   put("communication_estimate_time_s", between, between === null ? "not known" : seconds(between));
   put("microbatches", now.microbatches, count(now.microbatches));
   put("bubble", now.bubble, percent(now.bubble, 3));
+  put("estimate_bubble", now.estimate_bubble, estimate ? percent(now.estimate_bubble, 3) : "-");
   put("flops", now.flops, scaled(now.flops, "FLOP"));
   put("traffic_bytes", now.traffic_bytes, scaled(now.traffic_bytes, "B"));
   put("arithmetic_intensity", now.arithmetic_intensity, `${significant(now.arithmetic_intensity)} FLOP/B`);

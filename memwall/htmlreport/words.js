@@ -70,6 +70,7 @@ function words(now) {
   const least = `${asked()} takes at least ${seconds(now.bound_time_s)} on ${where} ${how}: at most ${rate(now.tokens_per_s)} tokens a second.`;
   const error = errors(now);
   const runs = gpu.engine && state.phase === "decode" ? `${gpu.engine}, its kernels${many ? ", exchanges" : ""} and host one after the other, is expected`
+    : staged ? `Good kernels and exchanges, ${now.microbatches === 1 ? "1 microbatch" : `${count(now.microbatches)} microbatches`} through stages of which the last has the head besides, are expected`
     : `Good kernels${many ? " and exchanges" : ""}, one after the other, are expected`;
   const expected = now.estimate_time_s === null ? ""
     : ` ${runs} to take ${seconds(now.estimate_time_s)}: ${rate(now.estimate_tokens_per_s)} tokens a second${error && ` (${error})`}.`;
@@ -104,8 +105,10 @@ function computedRemarks(now) {
     made.push(`a batch of ${state.batch} over ${replicas} replicas: ${full} with ${largest}, ${replicas - full} with ${largest - 1}`);
   if (now.absorbed) made.push("latent attention absorbed: on this device faster than making K and V of the whole cache");
   const { engine } = gpuOf(state.gpu);
-  if (engine && state.phase === "decode" && now.estimate_time_s !== null)
+  if (engine && state.phase === "decode" && now.estimate_time_s !== null) {
     made.push(`a step of ${engine}: ${seconds(now.engine_time_s)} of its own, for its host, launches and waits`);
+    if (staged) made.push("that is counted once for all microbatches: no measured pipeline stands behind it");
+  }
   const share = now.activation_bytes / now.traffic_bytes;
   if (now.limited_by === "hbm" && share > 0.01)
     made.push(`activations are ${percent(share, 3)} of the traffic; those that stay in L2 cost less`);

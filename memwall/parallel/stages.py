@@ -47,6 +47,20 @@ def filled(microbatches: Count, slowest: Count, decoding: bool) -> Count:
     return maximum(1, microbatches * slowest) if decoding else 1 + (microbatches - 1) * slowest
 
 
+def waiting_share(microbatches: Count, stages: int, stretch: Count) -> Count:
+    """The part of a pass in which a stage waits, on the mean of all stages.
+
+    Args:
+        microbatches: of the pass.
+        stages: of the pipeline.
+        stretch: as `filled` has it; (m + p - 1) / p and 1 where stages are alike.
+
+    >>> waiting_share(2, 4, 1.25), waiting_share(4, 4, 1), waiting_share(4, 4, 1.6)
+    (0.6, 0.0, 0.375)
+    """
+    return 1 - microbatches / (stages * stretch)
+
+
 def head_share(launches: Iterable[Launch], times_s: Iterable[Count]) -> Count:
     """The head's part of the time of all launches, each of which takes so long once."""
     each = [(launch, launch.repeats * time_s) for launch, time_s in zip(launches, times_s, strict=True)]

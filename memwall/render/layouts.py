@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from memwall.maths import Count
 from memwall.render.data import Record
 from memwall.render.page import Section, numbers
 from memwall.reports.evidence import confession
@@ -24,6 +25,7 @@ def layout_record(report: StepReport) -> Record:
         "imbalance": layout.imbalance,
         "microbatches": layout.microbatches(spread.batch),
         "bubble": spread.bubble,
+        "estimate_bubble": report.expected_bubble,
         "offloaded_bytes": spread.offloaded_bytes,
         "host_bound_time_s": sum(each.bound_time_s for each in spread.host),
         "host_estimate_time_s": sum(each.estimate_time_s for each in spread.host),
@@ -47,15 +49,20 @@ def layout_record(report: StepReport) -> Record:
     }
 
 
+def _percent(share: Count) -> str:
+    return f"{significant(100 * share, 3)} %"
+
+
 def layout_facts(report: StepReport) -> list[tuple[str, ...]]:
     """The layout on a line; nothing on one GPU."""
     layout = report.spread.layout
     if layout.gpus == 1:
         return []
-    waits = report.spread.bubble
     parts = layout.microbatches(report.spread.batch)
     several = "es" if parts > 1 else ""
-    bubble = f", {parts} microbatch{several}, a stage waits {significant(100 * waits, 3)} % of the time"
+    bubble = f", {parts} microbatch{several}, a stage waits {_percent(report.spread.bubble)} at the bound"
+    if report.expected_bubble is not None:
+        bubble += f", {_percent(report.expected_bubble)} in the estimate"
     batch = report.setting.tokens.batch
     each = f"{batch} sequence{'s' if batch > 1 else ''} on each in a pass"
     return [("layout", f"{layout.gpus} GPUs: {layout.text}", each + (bubble if layout.pp > 1 else ""))]

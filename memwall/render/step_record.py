@@ -154,6 +154,8 @@ def _engine_notes(report: StepReport) -> list[str]:
         return []
     own = format_seconds(report.engine_time_s)
     notes = [f"a step of {engine.title}: {own} of its own, for its host, launches and waits"]
+    if report.spread.layout.pp > 1:
+        notes.append("that is counted once for all microbatches: no measured pipeline stands behind it")
     if engine.gpus and report.device.name not in engine.gpus:
         notes.append(f"fitted on other GPUs: {', '.join(engine.gpus)}")
     return notes

@@ -18,7 +18,7 @@ from memwall.models.step.launch import Setting
 from memwall.parallel.exchanges import Exchange, exchanges, groups_of
 from memwall.parallel.host import HostStream, streams
 from memwall.parallel.layout import Layout, check
-from memwall.parallel.stages import filled, slowest_share
+from memwall.parallel.stages import filled, slowest_share, waiting_share
 from memwall.units import format_bytes, parse_size
 
 
@@ -55,14 +55,16 @@ class Spread(NamedTuple):
         return sum(times) if len(times) == len(known) else None
 
     @property
-    def bubble(self) -> float:
+    def bubble(self) -> Count:
         """Part of the time in which a stage of the pipeline waits.
 
         A prefill of m microbatches through p stages: (p - 1) / (m + p - 1). Decoding never drains: 1 - m / p.
         """
-        m, p = self.layout.microbatches(self.batch), self.layout.pp
-        waits: float = 1 - m / p if self.decoding else (p - 1) / (m + p - 1)
-        return waits
+        return self.waits(self.stretch)
+
+    def waits(self, stretch: Count) -> Count:
+        """The same of a pass that takes so many times one microbatch's way through all stages."""
+        return waiting_share(self.layout.microbatches(self.batch), self.layout.pp, stretch)
 
     @property
     def stretch(self) -> float:

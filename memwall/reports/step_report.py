@@ -133,6 +133,11 @@ class StepReport(Report):
         return self.spread.expected_stretch(self.model.layer_count, self.head_share)
 
     @property
+    def expected_bubble(self) -> Count | None:
+        """Part of the estimate in which a stage waits, for the slowest one too; None without an estimate."""
+        return None if self.kernels_estimate is None else self.spread.waits(self.expected_stretch)
+
+    @property
     def engine_time_s(self) -> Count:
         """What the engine adds to kernels and exchanges: host, launches, waiting for each other [s]."""
         if self.engine is None:
