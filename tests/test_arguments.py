@@ -73,3 +73,66 @@ def test_numbers_of_numpy_are_numbers() -> None:
     report = memwall.step("llama3-8b", context=np.int64(4096), batch=np.int32(2))  # type: ignore[arg-type]
     assert report.bound_time_s == memwall.step("llama3-8b", context=4096, batch=2).bound_time_s
     assert json.loads(json.dumps(report.to_dict()))["batch"] == 2
+
+
+NUMBERS = [("cost", "price"), ("cost", "utilisation"), ("capacity", "memory_fraction"), ("serve", "spread")]
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), "x", True, Path("x")], ids=repr)
+@pytest.mark.parametrize(("report", "name"), [*NUMBERS, ("step", "imbalance")])
+def test_numbers_are_finite(report: str, name: str, value: Any) -> None:
+    call, given = MODELS[report]
+    with pytest.raises(memwall.MemwallError, match=f"{name} must be a finite number"):
+        call("llama3-8b", **{**given, name: value})
+
+
+@pytest.mark.parametrize("value", [0, 2.5, "", [], ()], ids=repr)
+@pytest.mark.parametrize(
+    ("report", "name"),
+    [("step", "dtype"), ("step", "engine"), ("step", "library"), ("capacity", "kv_dtype"), ("plan", "dtype")],
+)
+def test_names_are_texts(report: str, name: str, value: Any) -> None:
+    call, given = MODELS[report]
+    with pytest.raises(memwall.MemwallError, match=f"{name} must be a text"):
+        call("llama3-8b", **{**given, name: value})
+
+
+@pytest.mark.parametrize("value", ["no", 0, None], ids=repr)
+@pytest.mark.parametrize("name", ["sequence_parallel", "eager", "bound_only"])
+def test_flags_are_true_or_false(name: str, value: Any) -> None:
+    asked: dict[str, Any] = {"context": 4096, name: value}
+    with pytest.raises(memwall.MemwallError, match=f"{name} is True or False"):
+        memwall.step("llama3-8b", **asked)
+
+
+@pytest.mark.parametrize(
+    ("report", "name"), [("step", "batch"), ("step", "tp"), ("plan", "context"), ("quant", "batch")]
+)
+def test_what_cannot_be_left_out_is_not_none(report: str, name: str) -> None:
+    call, given = MODELS[report]
+    with pytest.raises(memwall.MemwallError, match=f"{name} must be a whole number"):
+        call("llama3-8b", **{**given, name: None})
+
+
+@pytest.mark.parametrize("wrong", [0, 2.5, "", True], ids=repr)
+def test_what_stands_in_its_place_is_looked_at_too(wrong: Any) -> None:
+    with pytest.raises(memwall.MemwallError, match="op must be a text"):
+        memwall.roofline(wrong)
+    with pytest.raises(memwall.MemwallError, match="op must be a text"):
+        memwall.collective(wrong, size_bytes=8)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [{"gpu": []}, {"dtype": []}, {"dtype": None}, {"gpu": True}, {"gpu": 0}, {"dtype": 5}, {"m": None}],
+    ids=repr,
+)
+def test_sweeps_take_values(given: dict[str, Any]) -> None:
+    with pytest.raises(memwall.MemwallError):
+        memwall.sweep("gemm", **{"m": 8, "n": 8, "k": 8, **given})
+
+
+@pytest.mark.parametrize("what", [None, 0, Path("gemm")], ids=repr)
+def test_sweeps_are_of_something(what: Any) -> None:
+    with pytest.raises(memwall.MemwallError, match="a sweep is of"):
+        memwall.sweep(what, m=8)

@@ -182,7 +182,7 @@ def test_a_browser_sorts_filters_and_slides(written: Path) -> None:
         ("--model llama3-8b -o x", 2, "Try -o x.html"),
         ("--model llama3-8b --bound-only --library fa3 -o x.html", 2, "Leave out --library"),
         ("--model llama3-8b --bound-only --calibration a.yaml -o x.html", 2, "Leave out --calibration"),
-        ("--model bert-base --phase decode -o x.html", 4, "generates none. Try --phase prefill"),
+        ("--model bert-base --phase decode -o x.html", 4, "generates none. Try memwall step --phase prefill"),
         ("--model llama3-8b --tp 7 -o x.html", 2, "do not split so"),
         ("--model llama3-70b --tp 16 -o x.html", 2, "Try --tp 8 --pp 2"),
         ("--model llama3-8b --ep 2 -o x.html", 2, "has no experts"),

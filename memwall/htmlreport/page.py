@@ -89,7 +89,7 @@ def _document(question: Question, parts: Sequence[OnGpu], refusals: Sequence[Ref
         "": "Kernels",
         " of a GPU": "Kernels of one GPU, and exchanges between them",
     }.get(of, "Kernels of a microbatch through all stages, a GPU of each, and exchanges between them")
-    setting = _setting(parts)
+    setting, opening = _setting(parts), _opening(question, parts)
     return _resource("page.html").format(
         title=escape(f"{question.model.title}: what a pass must cost"),
         tab=escape(f"{question.model.title}: {setting}"),
@@ -102,7 +102,8 @@ def _document(question: Question, parts: Sequence[OnGpu], refusals: Sequence[Ref
             starmap(_slide, zip(("batch", "context"), _places(question), _most(question), strict=True))
         ),
         refusals="".join(f"<p class=warn>{escape(f'{each.gpu}: {each.error}')}</p>" for each in refusals),
-        unscripted="".join(_unscripted(question, part, _opening(question, parts)) for part in parts),
+        opening=opening,
+        unscripted="".join(_unscripted(question, part, opening) for part in parts),
         of=of,
         kernels=kernels,
         roofs="".join(map(roofs, parts)),

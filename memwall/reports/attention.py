@@ -19,7 +19,7 @@ from memwall.models.passes import AttentionLayers, Tokens, attention_layers, att
 from memwall.ops import registry
 from memwall.ops.attention import settled_mask
 from memwall.program import Program, Work
-from memwall.reports.arguments import ModelLike, model_of
+from memwall.reports.arguments import ModelLike, checked, model_of
 from memwall.reports.case import DEFAULT_DTYPE, DEFAULT_GPU, Case, DeviceLike, Formats, device_of
 from memwall.reports.notebook import Report
 
@@ -130,6 +130,7 @@ class AttentionReport(Report):
         return sum(kind.repeats for kind in self.kinds)
 
 
+@checked
 def attention(
     model: ModelLike | None = None,
     *,

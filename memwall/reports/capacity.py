@@ -19,7 +19,7 @@ from memwall.models.step.sides import source_default
 from memwall.models.step.sides import source_tokens as read_by_encoder
 from memwall.models.storage import PLAIN
 from memwall.parallel.layout import check_tp, shared_sizes
-from memwall.reports.arguments import ModelLike, counted, model_of
+from memwall.reports.arguments import ModelLike, checked, model_of
 from memwall.reports.case import DEFAULT_GPU, DeviceLike, device_of
 from memwall.reports.notebook import Report
 from memwall.units import parse_size
@@ -134,7 +134,7 @@ class CapacityReport(Report):
         return levers(self)
 
 
-@counted
+@checked
 def capacity(
     model: ModelLike,
     *,

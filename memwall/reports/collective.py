@@ -21,7 +21,7 @@ from memwall.hardware import Device
 from memwall.links import Link
 from memwall.nodes import Group, Node
 from memwall.parallel.exchanges import OWN_KERNELS
-from memwall.reports.arguments import counted
+from memwall.reports.arguments import checked
 from memwall.reports.case import DEFAULT_GPU, DeviceLike, device_of
 from memwall.reports.notebook import Report
 
@@ -111,7 +111,7 @@ class CollectiveReport(Report):
         return (*rates, *(constant for known in found for constant in known.basis))
 
 
-@counted
+@checked
 def collective_time(
     op: str,
     *,

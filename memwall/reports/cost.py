@@ -20,7 +20,7 @@ from memwall.hardware import Device
 from memwall.models.model import Model
 from memwall.parallel.fit import instead
 from memwall.parallel.layout import Layout
-from memwall.reports.arguments import ModelLike, counted, model_of
+from memwall.reports.arguments import ModelLike, checked, model_of
 from memwall.reports.case import DEFAULT_GPU, DeviceLike
 from memwall.reports.energy import Split, split
 from memwall.reports.fitting import held_sequences, roomier
@@ -149,7 +149,7 @@ class CostReport(Report):
         return self.gpu_equivalents * self.prices.per_gpu_hour * YEAR_HOURS
 
 
-@counted
+@checked
 def cost(
     model: ModelLike,
     *,

@@ -21,7 +21,7 @@ from memwall.models.model import Model
 from memwall.models.passes import Tokens
 from memwall.nodes import node_of
 from memwall.parallel.layout import Layout, faults
-from memwall.reports.arguments import ModelLike, counted, model_of
+from memwall.reports.arguments import ModelLike, checked, model_of
 from memwall.reports.case import DEFAULT_GPU, DeviceLike, Formats, device_of
 from memwall.reports.expected import Passes, subject
 from memwall.reports.notebook import Report
@@ -110,7 +110,7 @@ class PlanReport(Report):
         return self.candidates[0] if self.candidates and self.candidates[0].meets else None
 
 
-@counted
+@checked
 def plan(
     model: ModelLike,
     *,

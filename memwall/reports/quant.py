@@ -20,7 +20,7 @@ from memwall.models.step.sides import source_tokens as read_by_encoder
 from memwall.models.storage import PLAIN, storage_of, weight_bytes
 from memwall.parallel.layout import check_tp
 from memwall.program import Work
-from memwall.reports.arguments import ModelLike, counted, model_of
+from memwall.reports.arguments import ModelLike, checked, model_of
 from memwall.reports.capacity import DEFAULT_CONTEXT, CapacityReport, solve
 from memwall.reports.case import DEFAULT_GPU, DeviceLike, device_of
 from memwall.reports.notebook import Report
@@ -74,7 +74,7 @@ class QuantReport(Report):
         return 8 * weight_bytes(self.model, row.storage).total / self.parameters
 
 
-@counted
+@checked
 def quant(
     model: ModelLike,
     *,

@@ -13,6 +13,7 @@ from memwall.estimate.estimate import Estimate
 from memwall.hardware import Device
 from memwall.ops import registry
 from memwall.program import Program, Work
+from memwall.reports.arguments import checked
 from memwall.reports.case import DEFAULT_DTYPE, DEFAULT_GPU, Case, DeviceLike, Formats, device_of
 from memwall.reports.estimates import estimate_case
 from memwall.reports.notebook import Report
@@ -100,6 +101,7 @@ class RooflineReport(Report):
         return self.bound.regime
 
 
+@checked
 def roofline(
     op: str | None = None,
     *,

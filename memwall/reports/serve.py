@@ -29,7 +29,7 @@ from memwall.models.model import Model
 from memwall.nodes import node_of
 from memwall.parallel.fit import instead, most_sequences, nearest
 from memwall.parallel.layout import Layout
-from memwall.reports.arguments import ModelLike, counted, model_of
+from memwall.reports.arguments import ModelLike, checked, model_of
 from memwall.reports.case import DEFAULT_GPU, DeviceLike, Formats, device_of
 from memwall.reports.expected import Passes, subject
 from memwall.reports.notebook import Report
@@ -144,7 +144,7 @@ class ServeReport(Report):
         return self.demand.osl > 1
 
 
-@counted
+@checked
 def serve(
     model: ModelLike,
     *,

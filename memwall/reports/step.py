@@ -14,7 +14,7 @@ from memwall.models.step.launch import Launch
 from memwall.models.step.sides import source_default
 from memwall.models.step.whole import kernels
 from memwall.program import Kernel, kernel_work
-from memwall.reports.arguments import ModelLike, counted, model_of
+from memwall.reports.arguments import ModelLike, checked, model_of
 from memwall.reports.case import DEFAULT_GPU, DeviceLike, device_of
 from memwall.reports.expected import kernel_estimate
 from memwall.reports.step_layout import check_offloads, spread_of, with_links
@@ -25,7 +25,7 @@ from memwall.reports.step_setting import total, work_of
 from memwall.reports.step_settled import settled
 
 
-@counted
+@checked
 def step(
     model: ModelLike,
     *,

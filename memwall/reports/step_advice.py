@@ -106,8 +106,8 @@ def _batch(report: StepReport) -> Iterator[Step]:
     sized = partial(_again, report)
     most = sized(batch=max(MOST * report.spread.layout.dp, report.tokens.batch))
     if most.whole.limited_by == "hbm":
-        twice = sized(batch=2 * most.tokens.batch)
-        rate = most.tokens.batch / (twice.whole.time_s - most.whole.time_s)
+        half = sized(batch=most.tokens.batch // 2)
+        rate = (most.tokens.batch - half.tokens.batch) / (most.whole.time_s - half.whole.time_s)
         text = "Memory-bound at any batch, since each sequence brings its cache: towards "
         yield Step("batch", f"{text}{significant(rate)} tokens/s")
         return

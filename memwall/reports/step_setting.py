@@ -39,7 +39,7 @@ def phase_of(model: Model, phase: str | None, seq: int | None, context: int | No
     if named == "decode" and not model.decodes:
         raise NotAvailable(
             f"{model.title} is an encoder: it reads all tokens at once and generates none",
-            "Try --phase prefill --seq 512",
+            "Try memwall step --phase prefill --seq 512",
         )
     return named
 

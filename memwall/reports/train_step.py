@@ -31,7 +31,7 @@ from memwall.parallel.exchanges import Exchange
 from memwall.parallel.layout import Layout, check
 from memwall.parallel.shard import shard
 from memwall.parallel.training import training_exchanges
-from memwall.reports.arguments import ModelLike, counted
+from memwall.reports.arguments import ModelLike, checked
 from memwall.reports.case import DeviceLike, Formats
 from memwall.reports.notebook import Report
 from memwall.reports.step_layout import busiest_link
@@ -116,7 +116,7 @@ class TrainStepReport(Report):
         return sum(each.repeats * each.bound_time_s for each in self.exchanges)
 
 
-@counted
+@checked
 def train_step(
     model: ModelLike,
     *,

@@ -15,7 +15,7 @@ from memwall.memory.training import OPTIMIZERS, Needs, Setup, needs
 from memwall.models.model import Model
 from memwall.models.parameters import count
 from memwall.parallel.layout import Layout, faults
-from memwall.reports.arguments import ModelLike, counted, model_of
+from memwall.reports.arguments import ModelLike, checked, model_of
 from memwall.reports.case import DeviceLike, device_of
 from memwall.reports.notebook import Report
 
@@ -82,7 +82,7 @@ class TrainingReport(Report):
         return needs(self.setup._replace(zero=zero, run=run)).total
 
 
-@counted
+@checked
 def training_memory(
     model: ModelLike,
     *,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -10,7 +11,7 @@ import numpy as np
 
 from memwall import hardware
 from memwall.dtypes import find as find_dtype
-from memwall.errors import UsageError
+from memwall.errors import UsageError, shown
 from memwall.ops import registry
 from memwall.reports.case import DEFAULT_DTYPE, DEFAULT_GPU
 from memwall.reports.notebook import Report
@@ -27,6 +28,7 @@ from memwall.sweeps.words import OF_PASSES
 from memwall.units import parse_count
 
 WORDS = ("gpu", "dtype", "weight_dtype", "kv_dtype", "out_dtype", "model", "impl", "phase", "library")
+NAMES = ("gpu", "dtype", "weight_dtype", "kv_dtype", "out_dtype")
 LAYOUT = ("tp", "pp", "ep", "dp")
 SETTINGS = ("causal", "eager", "merged", "sequence_parallel", "changes", "estimate", "calibration")
 
@@ -79,6 +81,7 @@ def sweep(what: str, *, where: str | Sequence[str] | None = None, **given: Any) 
     >>> table.columns["regime"].tolist()
     ['memory-bound', 'memory-bound', 'memory-bound', 'compute-bound']
     """
+    _check(what, given)
     planned = plan(_spec(what, _condition(where), given))
     left_out = LeftOut()
     found = [planned.rows(number, left_out) for number in range(planned.grid.count)]
@@ -86,6 +89,21 @@ def sweep(what: str, *, where: str | Sequence[str] | None = None, **given: Any) 
         raise left_out.error
     parts = [rows for rows in found if rows is not None]
     return Table(joined(parts), left_out)
+
+
+def _check(what: object, given: Mapping[str, Any]) -> None:
+    """See that there is something to sweep, and a value of each name.
+
+    Raises:
+        UsageError: there is not.
+    """
+    if not isinstance(what, str):
+        raise UsageError(
+            f"a sweep is of an operator or a command, not of {shown(repr(what))}", "For example: 'gemm'"
+        )
+    for name, value in given.items():
+        if value is None or (isinstance(value, list | tuple) and not value):
+            raise UsageError(f"{name} has no value: {shown(repr(value))}", "Leave it out for the default")
 
 
 def _spec(what: str, where: str | None, given: Mapping[str, Any]) -> Spec:
@@ -143,7 +161,11 @@ def _counts(value: Any) -> bool:
 def _flags(name: str, value: Any) -> tuple[bool, ...]:
     """A flag's answers, each once; none if it is no flag, or one that only adds a column."""
     answers = tuple(dict.fromkeys(_several(value)) if isinstance(value, list | tuple | bool) else ())
-    return answers if name != "estimate" and all(isinstance(each, bool) for each in answers) else ()
+    if name == "estimate" or not all(isinstance(each, bool) for each in answers):
+        return ()
+    if answers and name in (*WORDS, *LAYOUT):
+        raise UsageError(f"{name} is no flag: {shown(repr(value))}", f"See memwall sweep --help for --{name}")
+    return answers
 
 
 def _several(value: Any) -> Sequence[Any]:
@@ -154,6 +176,10 @@ def _several(value: Any) -> Sequence[Any]:
 
 def _named(name: str, value: Any) -> Any:
     """The canonical name, so that a misspelt one is refused before anything is computed."""
+    if isinstance(value, os.PathLike):
+        value = os.fspath(value)
+    if not isinstance(value, str) and name in NAMES:
+        raise UsageError(f"{name} must be a text, not {shown(repr(value))}", "Leave it out for the default")
     if name == "gpu":
         device = hardware.load(value)
         return value if device.own else device.name
