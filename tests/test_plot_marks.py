@@ -148,6 +148,17 @@ def test_the_hierarchy_names_every_dot_and_none_lies_on_another() -> None:
     assert any("192 GiB x 0.99" in note for note in figure.notes)
 
 
+def test_the_hierarchy_says_which_bandwidths_are_recalled_each_once() -> None:
+    picture = hierarchy.figure([hierarchy_report(name) for name in ("mi300x", "h100")])
+    said = [note for note in picture.notes if "bandwidth of" in note and "no bandwidth" not in note]
+    assert said == [
+        "mi300x: the bandwidth of Infinity Cache is recalled: AMD CDNA 3 whitepaper",
+        "mi300x, h100: the bandwidth of NVMe is recalled: datasheets of PCIe 5.0 x4 drives",
+    ]
+    marked = [dot.hover for dot in picture.dots if "/s recalled" in dot.hover]
+    assert [hover.partition(":")[0] for hover in marked] == ["mi300x Infinity Cache", "mi300x, h100 NVMe"]
+
+
 def test_a_title_in_a_wide_font_stays_within_a_phone() -> None:
     """DejaVu Sans Bold at 18 pixels, by the font's own advances: 'NVIDIA H100 SXM5 80 GB' takes 259.8."""
     assert width_of("NVIDIA H100 SXM5 80 GB", 18, bold=True) >= 259.8
