@@ -64,6 +64,8 @@ class Dot(NamedTuple):
     """Labelled only where there is room."""
     form: int = 0
     """Of a disc or a ring: tells what colours tell too."""
+    also: tuple[Point, ...] = ()
+    """Dots that its label is of too, beside which it may stand where there is no room near this one."""
 
 
 class Link(NamedTuple):
