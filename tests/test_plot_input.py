@@ -66,7 +66,7 @@ def test_a_run_above_its_roof_is_named(
     text = svg.read_text()
     assert "faster than the bound" in text
     assert "no kernel is above" not in text
-    assert "no point is above" not in text
+    assert "no row is faster" not in text
 
 
 def test_how_many_are_above(tmp_path: Path) -> None:
@@ -79,7 +79,24 @@ def test_how_many_are_above(tmp_path: Path) -> None:
     assert "above their roof: 1 of 2" in picture.subtitle
     found = accuracy.agreement(str(table))
     assert len(found.beaten) == 1
-    assert "1 of 2 points are above the line" in accuracy.figure(found, bound=True).subtitle
+    said = accuracy.figure(found, bound=True).subtitle
+    assert "1 of 2 rows are faster than their bound by more than 2 %" in said
+
+
+@pytest.mark.parametrize(("share", "beaten"), [(0.99, False), (0.97, True)])
+def test_a_row_within_the_tolerance_is_not_said_to_be_below_its_bound(
+    share: float, beaten: bool, tmp_path: Path
+) -> None:
+    bound_s = memwall.roofline("gemm", gpu="h100", m=4096, n=4096, k=4096).bound_time_s
+    table = tmp_path / "table.csv"
+    table.write_text(f"{HEAD}gemm,h100,bf16,4096,4096,4096,{share * bound_s * 1e6}\n")
+    found = accuracy.agreement(str(table))
+    picture = accuracy.figure(found, bound=True)
+    (measured_s, bound_time_s), *_ = [point for points in found.bounds.values() for point in points]
+    assert bound_time_s > measured_s  # the point is above the line
+    assert "no point is above" not in picture.subtitle
+    assert ("no row is faster than its bound by more than 2 %" in picture.subtitle) is not beaten
+    assert ("1 of 1 rows are faster" in picture.subtitle) is beaten
 
 
 def test_runs_of_a_gpu_that_is_not_drawn_are_counted() -> None:

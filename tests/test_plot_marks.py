@@ -11,8 +11,9 @@ import pytest
 import memwall
 from memwall.cli import run
 from memwall.plot import accuracy, decode, hierarchy, roofline
+from memwall.plot.curves import text_area
 from memwall.plot.figure import Axis, Curve, Dot, Figure, compact, decades, doublings
-from memwall.plot.labels import Area
+from memwall.plot.labels import Area, nearest
 from memwall.plot.layout import framed, layout
 from memwall.plot.margins import wrapped
 from memwall.plot.marks import at_ends, description
@@ -146,6 +147,38 @@ def test_the_hierarchy_names_every_dot_and_none_lies_on_another() -> None:
     (hbm,) = (dot.hover for dot in figure.dots if dot.label == "HBM3")
     assert "204.1 GB (190.1 GiB) assumed" in hbm
     assert any("192 GiB x 0.99" in note for note in figure.notes)
+
+
+def test_the_hierarchy_says_which_bandwidths_are_recalled_each_once() -> None:
+    picture = hierarchy.figure([hierarchy_report(name) for name in ("mi300x", "h100")])
+    said = [note for note in picture.notes if "bandwidth of" in note and "no bandwidth" not in note]
+    assert said == [
+        "mi300x: the bandwidth of Infinity Cache is recalled: AMD CDNA 3 whitepaper",
+        "mi300x, h100: the bandwidth of NVMe is recalled: datasheets of PCIe 5.0 x4 drives",
+    ]
+    marked = [dot.hover for dot in picture.dots if "/s recalled" in dot.hover]
+    assert [hover.partition(":")[0] for hover in marked] == ["mi300x Infinity Cache", "mi300x, h100 NVMe"]
+
+
+@pytest.mark.parametrize("size", [(390, 520), (820, 560)])
+def test_an_operators_label_stands_near_a_dot_of_its_column(size: tuple[float, float]) -> None:
+    devices = [memwall.gpu(name) for name in ("a100", "h100", "b200", "mi300x")]
+    ops = ["gemv", "gemm:m=4096,n=4096,k=4096", "rmsnorm:rows=4096,cols=8192"]
+    ops.append("attention:heads=32,head_dim=128,seq=4096")
+    figure = roofline.figure(devices, reports_of(ops, devices, "bf16")[0])
+    scene, frame = framed(figure, *size)
+    labelled = [dot for dot in figure.dots if dot.label and not dot.minor]
+    assert all(len(dot.also) == 3 and dot.at[1] > max(y for _, y in dot.also) for dot in labelled)
+    numbers = {dot.label: number for number, dot in enumerate(labelled, 1)}
+    texts = [mark for mark in scene.marks if isinstance(mark, Text) and mark.halo and mark.height == 14]
+    for dot in labelled:
+        (text,) = [each for each in texts if str(numbers[dot.label]) in each.text.split(", ")]
+        area = text_area(text)
+        gaps = []
+        for x, y in map(frame.at, (dot.at, *dot.also)):
+            near_x, near_y = nearest(area, (x, y))
+            gaps.append(max(abs(near_x - x), abs(near_y - y)))
+        assert min(gaps) <= 22, text.text
 
 
 def test_a_title_in_a_wide_font_stays_within_a_phone() -> None:

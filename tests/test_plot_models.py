@@ -9,6 +9,11 @@ import pytest
 import memwall
 from memwall.cli import run
 from memwall.plot import decode, memory
+from memwall.plot.curves import text_area
+from memwall.plot.layout import layout
+from memwall.plot.metrics import width_of
+from memwall.plot.scene import Box, Text
+from memwall.plot.terminal import render
 from memwall.reports.step import StepReport
 
 
@@ -106,3 +111,80 @@ def test_decoding_on_several_gpus_is_a_curve_each(tmp_path: Path, capsys: pytest
     assert "v100: " in printed.out
     assert run([*args, "--context", "1024:32768:log2"]) == 2
     assert "room for 1 to 4 values, not 6" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("width", [280, 390, 820])
+@pytest.mark.parametrize("context", [None, 8192])
+def test_headings_of_bars_stay_within_the_picture_whole(width: int, context: int | None) -> None:
+    reports = [
+        memwall.capacity("llama3-70b", gpu="h100", batch=batch, tp=tp, kv_dtype=kv, context=context)
+        for batch in (8, 512)
+        for tp in (2, 4)
+        for kv in ("bf16", "fp8")
+    ]
+    picture = memory.figure(reports)
+    scene = layout(picture, width)
+    texts = [mark for mark in scene.marks if isinstance(mark, Text)]
+    for text in texts:
+        assert text.at[0] >= 0
+        if text.anchor == "start":
+            assert text.at[0] + width_of(text.text, text.height, text.bold) <= width, text.text
+    bold = " ".join(text.text for text in texts if text.bold and text.height == 14)
+    assert bold == " ".join(bar.name for bar in picture.bars)
+    assert sum("79.11 GiB usable" in text.text for text in texts) == len(picture.bars)
+    boxes = [mark for mark in scene.marks if isinstance(mark, Box)]
+    inked = [text_area(text) for text in texts]
+    for i, one in enumerate(inked):
+        assert not any(
+            one.left < other.right and other.left < one.right and one.top + 4 < other.bottom - 4 < one.bottom
+            for other in inked[i + 1 :]
+        ), texts[i].text
+        middle = (one.top + one.bottom) / 2
+        assert not any(box.at[1] < middle < box.at[1] + box.height for box in boxes), texts[i].text
+
+
+def test_a_note_says_that_contexts_differ_by_default(capsys: pytest.CaptureFixture[str]) -> None:
+    bars = ["plot", "memory", "--model", "llama3-70b", "--gpu", "h100", "--tp", "2,4", "--batch", "8"]
+    said = "Each bar has the longest context that fits, or the model's own"
+    assert run(bars) == 0
+    assert said in capsys.readouterr().out
+    for args in (["--context", "1024,8192"], ["--context", "8192"]):
+        assert run([*bars, *args]) == 0
+        assert said not in capsys.readouterr().out
+    assert (
+        run(["plot", "memory", "--model", "llama3-8b", "--gpu", "h100,h200"]) == 0
+    )  # the model's own on both
+    assert said not in capsys.readouterr().out
+
+
+def test_a_terminal_names_estimate_and_bound_where_it_has_no_widths() -> None:
+    rows = [
+        [memwall.step("llama3-8b", gpu="h200", context=context, batch=batch) for batch in (1, 8)]
+        for context in (1024, 2048, 4096, 8192, 16384, 32768)
+    ]
+    picture = decode.figure(rows, [1, 8])
+    text = render(picture)
+    assert "thick" not in text
+    assert ", thin" not in text
+    assert "the estimate, and the least that it can take, the bound" in text
+    key = [line.split("  ")[1:] for line in text.splitlines() if line.endswith((", estimate", ", bound"))]
+    assert [name for _, name in key] == [
+        f"context {row[0].tokens.seq_kv}, {which}" for row in rows for which in ("estimate", "bound")
+    ]
+    assert len({number for number, _ in key}) == 12
+    assert "thick" in picture.subtitle
+    bound = decode.figure([[pipeline(batch, bound_only=True) for batch in (1, 8)]], [1, 8])
+    assert ", bound" not in render(bound)
+
+
+def test_a_range_from_zero_begins_with_one_and_says_so(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["plot", "decode", "--model", "llama3-8b", "--batch", "0:8"]) == 0
+    assert "note: --batch 0:8 begins with 1: there is no size 0" in capsys.readouterr().err
+    assert run(["plot", "decode", "--model", "llama3-8b", "--batch", "1:8"]) == 0
+    assert "begins with" not in capsys.readouterr().err
+
+
+def test_an_encoder_is_refused_in_words_that_can_be_typed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["plot", "decode", "--model", "bert-base"]) == 4
+    hint = capsys.readouterr().err.partition("Try memwall ")[2].strip()
+    assert run(hint.split()) == 0

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import click
+
 from memwall.cli.options import Format, split_names
-from memwall.errors import UsageError
+from memwall.errors import UsageError, shown
 
 
 def counts_of(text: str, flag: str, least: int, most: int, example: str) -> list[int]:
@@ -12,7 +14,7 @@ def counts_of(text: str, flag: str, least: int, most: int, example: str) -> list
     Raises:
         UsageError: no range, or too few or too many of them.
     """
-    from memwall.sweeps.ranges import parse_axis
+    from memwall.sweeps.ranges import from_zero, parse_axis
 
     try:
         axis = parse_axis(text, flag, flag)
@@ -24,6 +26,8 @@ def counts_of(text: str, flag: str, least: int, most: int, example: str) -> list
             f"{flag}: this picture has room for {least} to {most} values, not {len(axis):,}",
             f"Try {flag} {example}",
         )
+    for word in from_zero(text):
+        click.echo(f"note: {flag} {shown(word)} begins with 1: there is no size 0", err=True)
     return sorted(axis.slice(0, len(axis)).tolist())
 
 

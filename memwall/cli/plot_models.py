@@ -26,7 +26,7 @@ from memwall.cli.options import (
     shape_options,
 )
 from memwall.cli.pictures import picture_options, show
-from memwall.errors import Refusal, UsageError
+from memwall.errors import NotAvailable, Refusal, UsageError
 from memwall.hardware import Device
 from memwall.reports.case import DEFAULT_DTYPE
 
@@ -123,6 +123,11 @@ def plot_decode(
             raise UsageError(f"--{name} is of the estimate", "Add --estimate")
     gpus = len(named_gpus(gpu))
     loaded = load_model(model)
+    if not loaded.decodes:
+        raise NotAvailable(
+            f"{loaded.title} is an encoder: it reads all tokens at once and generates none",
+            f"Try memwall step --model {model} --phase prefill --seq 512",
+        )
     words["bound_only"] = not estimate
     batches = counts_of(batch, "--batch", 2, MOST_VALUES, BATCHES)
     usual = CONTEXTS if gpus == 1 else ONE_CONTEXT
@@ -175,7 +180,8 @@ def plot_memory(model: str, gpu: str | None, changes: Any, **options: Any) -> in
     rows = on_each(gpu, changes, on)
     reports = [report for each in answered(rows) for report in each]
     refusals = [f"{row.gpu}: {row.error.message}" for row in rows if isinstance(row, Refusal)]
-    return show(changed(with_notes(view.figure(reports), refusals), changes), target)
+    picture = view.figure(reports, named_context=options["context"] is not None)
+    return show(changed(with_notes(picture, refusals), changes), target)
 
 
 def _combinations(options: dict[str, str | None]) -> Iterator[dict[str, Any]]:

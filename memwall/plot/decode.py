@@ -29,12 +29,17 @@ def figure(rows: Sequence[Sequence[StepReport]], batches: Sequence[int]) -> Figu
     least = "Least time of one step: weights once, and every sequence's cache"
     return Figure(
         f"Decode: {first.model.title} on {_where(rows)}",
-        "Expected time of one step, thick, and the least that it can take, thin" if expected else least,
+        _BOTH if expected else least,
         Axis("batch: sequences at once", float(batches[0]), float(batches[-1]), doublings(batches)),
         Axis("time per token", low, high, decades(low, high, format_seconds)),
         tuple(curves),
         notes=tuple(_notes(rows, any(curve.dashed for curve in curves))),
+        plain_subtitle=_BOTH_IN_KEY if expected else "",
     )
+
+
+_BOTH = "Expected time of one step, thick, and the least that it can take, thin"
+_BOTH_IN_KEY = "Expected time of one step, the estimate, and the least that it can take, the bound"
 
 
 class Name(NamedTuple):
@@ -77,9 +82,10 @@ def _of_row(name: Name, color: int, reports: Sequence[StepReport]) -> Iterator[C
     ]
     fitting = sum(report.fits is not False for report in reports)
     if expected:
-        yield from _curves(expected, fitting, name, color, "", strong=True)
+        for curve in _curves(expected, fitting, name, color, "", strong=True):
+            yield curve._replace(key=f"{curve.name}, estimate" if curve.name else "")
         for curve in _curves(bounds, fitting, name, color, _LEAST, strong=False):
-            yield curve._replace(name="", end="")
+            yield curve._replace(name="", end="", key=f"{curve.name}, bound" if curve.name else "")
     else:
         yield from _curves(bounds, fitting, name, color, _LEAST, strong=True)
 

@@ -47,6 +47,8 @@ class Curve(NamedTuple):
     """Of the marks at its points, one of the forms of dots; None: it has none."""
     values: tuple[str, ...] = ()
     """What is said of each of its points; one of which nothing is said has no mark."""
+    key: str = ""
+    """Its name where lines have one width and no colour; by default as in the legend."""
 
 
 class Dot(NamedTuple):
@@ -62,6 +64,8 @@ class Dot(NamedTuple):
     """Labelled only where there is room."""
     form: int = 0
     """Of a disc or a ring: tells what colours tell too."""
+    also: tuple[Point, ...] = ()
+    """Dots that its label is of too, beside which it may stand where there is no room near this one."""
 
 
 class Link(NamedTuple):
@@ -95,6 +99,8 @@ class Figure(NamedTuple):
     clouds: tuple[Cloud, ...] = ()
     label_notes: tuple[str, ...] = ()
     """On labels, which a terminal has in its key."""
+    plain_subtitle: str = ""
+    """The subtitle where lines have one width and no colour, if it differs."""
 
 
 class Part(NamedTuple):

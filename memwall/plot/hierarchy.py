@@ -63,20 +63,31 @@ def _dots(reports: Sequence[HierarchyReport]) -> Iterator[Dot]:
 
 
 def _said(level: Level) -> str:
-    """A level in words, an assumed size marked so."""
+    """A level in words, an assumed or recalled size or bandwidth marked so."""
     size, rate = _at(level) or (0.0, 0.0)
     cycles = "" if level.latency_cycles is None else f", {level.latency_cycles:g} cycles"
-    mark = f" {level.size.kind}" if level.size and level.size.weak else ""
-    return f"{level.name}: {format_memory(size)}{mark}, {format_bytes_per_s(rate)}{cycles}"
+    sized, fast = (f" {each.kind}" if each and each.weak else "" for each in (level.size, level.bandwidth))
+    return f"{level.name}: {format_memory(size)}{sized}, {format_bytes_per_s(rate)}{fast}{cycles}"
 
 
 def _notes(reports: Sequence[HierarchyReport]) -> Iterator[str]:
-    """What is assumed, and what is missing."""
+    """What is recalled or assumed, of several GPUs alike once, and what is missing."""
+    yield from _weak(reports)
     for report in reports:
-        for level in report.levels:
-            if level.size and level.size.weak and level.limit not in NODE:
-                rests_on = f"{level.size.kind}: {level.size.source}"
-                yield f"{report.device.name}: the size of {level.name} is {rests_on}"
         unknown = [level.name for level in report.levels if _at(level) is None]
         if unknown:
             yield f"{report.device.name}: no bandwidth known of {', '.join(unknown)}"
+
+
+def _weak(reports: Sequence[HierarchyReport]) -> Iterator[str]:
+    """Weak sizes and bandwidths with what they rest on; that a node's sizes are typical the subtitle says."""
+    found: dict[str, list[str]] = {}
+    for report in reports:
+        for level in report.levels:
+            size = None if level.limit in NODE else level.size
+            for what, constant in (("size", size), ("bandwidth", level.bandwidth)):
+                if constant and constant.weak and _at(level):
+                    said = f"the {what} of {level.name} is {constant.kind}: {constant.source}"
+                    found.setdefault(said, []).append(report.device.name)
+    for said, gpus in found.items():
+        yield f"{', '.join(dict.fromkeys(gpus))}: {said}"

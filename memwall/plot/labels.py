@@ -46,6 +46,8 @@ class Wish(NamedTuple):
     text: str
     height: float
     minor: bool = False
+    also: tuple[Point, ...] = ()
+    """Other points that it may stand near, where the way to the first is far."""
 
 
 class Placed(NamedTuple):
@@ -54,6 +56,8 @@ class Placed(NamedTuple):
     area: Area
     baseline: Point
     distance: float
+    dot: Point
+    """What it stands near."""
     lost: bool = False
     """Far, and the line to it cannot be followed."""
 
@@ -108,7 +112,7 @@ def place(
         placed.append(found)
         if found:
             ground.texts.append(found.area)
-            ground.leaders.extend(_leader(wish.at, found))
+            ground.leaders.extend(_leader(found))
     return placed
 
 
@@ -124,6 +128,16 @@ class Ground(NamedTuple):
 
 
 def _best(wish: Wish, ground: Ground) -> Placed | None:
+    """A place near the first of its points, or where that is far, near the one that it can be nearest to."""
+    first = _near(wish, ground)
+    if not wish.also or (first and not first.far):
+        return first
+    places = [first, *(_near(wish._replace(at=at), ground) for at in wish.also)]
+    return min(filter(None, places), key=lambda place: (place.lost, place.distance), default=None)
+
+
+def _near(wish: Wish, ground: Ground) -> Placed | None:
+    """The best place near its first point."""
     occupied = [*ground.texts, *ground.dots, *ground.leaders]
     fallback: tuple[int, Placed] | None = None  # with its faults
     for distance in _DISTANCES[: 3 if wish.minor else None]:
@@ -132,8 +146,8 @@ def _best(wish: Wish, ground: Ground) -> Placed | None:
             if not area.inside(ground.frame) or any(area.meets(other) for other in occupied):
                 continue
             faults = sum(area.meets(point) for point in ground.lines)
-            found = Placed(area, (area.left, area.bottom - wish.height * 0.22), distance)
-            if found.far and not _readable(_leader(wish.at, found), ground):
+            found = Placed(area, (area.left, area.bottom - wish.height * 0.22), distance, wish.at)
+            if found.far and not _readable(_leader(found), ground):
                 faults, found = faults + _LOST, found._replace(lost=True)
             if not faults:
                 return found
@@ -159,9 +173,9 @@ def nearest(area: Area, point: Point) -> Point:
     return min(max(point[0], area.left), area.right), min(max(point[1], area.top), area.bottom)
 
 
-def _leader(at: Point, placed: Placed) -> list[Area]:
+def _leader(placed: Placed) -> list[Area]:
     """What the line from a dot to its label takes; nothing where there is none."""
-    return along((at, nearest(placed.area, at))) if placed.far else []
+    return along((placed.dot, nearest(placed.area, placed.dot))) if placed.far else []
 
 
 def _readable(leader: Sequence[Area], ground: Ground) -> bool:

@@ -128,23 +128,26 @@ def _dots(
     named = [dot.label for dot in shown if _named(dot)]
     key: list[str] = []
     texts = [dot.label for dot in shown]
-    placed = _placed(shown, at, texts, frame.area, areas, lines, taken)
+    also = [tuple(map(frame.at, dot.also)) for dot in shown]
+    placed = _placed(shown, at, texts, also, frame.area, areas, lines, taken)
     clear = [_clear(p) for p, dot in zip(placed, shown, strict=True) if _named(dot)]
     if len(named) > DIRECT_LABELS or not all(clear):
         numbers = {label: str(number) for number, label in enumerate(dict.fromkeys(named), 1)}
-        texts = _together(
-            [dot.label if dot.minor else numbers.get(dot.label, "") for dot in shown], shown, at
+        texts, also = _together(
+            [dot.label if dot.minor else numbers.get(dot.label, "") for dot in shown], also, shown, at
         )
         groups = {text: text.split(", ") for text in texts if text}
         texts = [_brief(text) for text in texts]
-        placed = _placed(shown, at, texts, frame.area, areas, lines, taken)
+        placed = _placed(shown, at, texts, also, frame.area, areas, lines, taken)
         marked = {text for text, where in zip(texts, placed, strict=True) if where}
         where_of = {n: _place_of(text, n, marked) for text, group in groups.items() for n in group}
         key = [f"{number}  {label}{where_of.get(number, '')}" for label, number in numbers.items()]
     labels: list[Mark] = []
-    for point, where in zip(at, placed, strict=True):
-        if where and where.far:
-            labels.append(Line((point, nearest(where.area, point)), FAINT, 1.0))
+    labels += [
+        Line((where.dot, nearest(where.area, where.dot)), FAINT, 1.0)
+        for where in placed
+        if where and where.far
+    ]
     for dot, where, text in zip(shown, placed, texts, strict=True):
         if where and text:
             size = SMALL if dot.minor else BODY
@@ -160,20 +163,31 @@ def _clear(placed: Placed | None) -> bool:
     return placed is not None and placed.distance < NEAR and not placed.lost
 
 
-def _together(texts: Sequence[str], dots: Sequence[Dot], at: Sequence[Point]) -> list[str]:
-    """Numbers of dots that lie on each other stand together at the first of them."""
-    found = list(texts)
+def _together(
+    texts: Sequence[str], also: Sequence[tuple[Point, ...]], dots: Sequence[Dot], at: Sequence[Point]
+) -> tuple[list[str], list[tuple[Point, ...]]]:
+    """Numbers of dots that lie on each other stand together at the first of them.
+
+    Where else they may stand: near dots that are of each of them.
+    """
+    found, places = list(texts), list(also)
     firsts: list[int] = []
     near = TOUCHING if sum(map(_named, dots)) > CROWD else ON_EACH_OTHER
-    for i, (dot, (x, y)) in enumerate(zip(dots, at, strict=True)):
+    for i, dot in enumerate(dots):
         if not _named(dot):
             continue
-        first = next((f for f in firsts if max(abs(at[f][0] - x), abs(at[f][1] - y)) < near), None)
+        first = next((f for f in firsts if _apart(at[f], at[i]) < near), None)
         if first is None:
             firsts.append(i)
         elif texts[i] != texts[first]:
             found[first], found[i] = f"{found[first]}, {texts[i]}", ""
-    return found
+            places[first] = tuple(p for p in places[first] if any(_apart(p, q) < near for q in also[i]))
+    return found, places
+
+
+def _apart(one: Point, other: Point) -> float:
+    """How far two points are from each other, across or down."""
+    return max(abs(one[0] - other[0]), abs(one[1] - other[1]))
 
 
 def _brief(text: str) -> str:
@@ -199,6 +213,7 @@ def _placed(
     dots: Sequence[Dot],
     at: Sequence[Point],
     texts: Sequence[str],
+    also: Sequence[tuple[Point, ...]],
     area: Area,
     areas: Sequence[Area],
     lines: Sequence[tuple[Point, ...]],
@@ -210,7 +225,9 @@ def _placed(
         order = sorted(
             (i for i in range(len(dots)) if texts[i]), key=lambda i: (dots[i].minor, way * at[i][0])
         )
-        wishes = [Wish(at[i], texts[i], SMALL if dots[i].minor else BODY, dots[i].minor) for i in order]
+        wishes = [
+            Wish(at[i], texts[i], SMALL if dots[i].minor else BODY, dots[i].minor, also[i]) for i in order
+        ]
         where = dict(zip(order, place(wishes, area, areas, lines, taken), strict=True))
         found.append([where.get(i) for i in range(len(dots))])
     wanted = [i for i in range(len(dots)) if texts[i] and not dots[i].minor]

@@ -9,8 +9,13 @@ from memwall.reports.capacity import CapacityReport
 from memwall.units import GIBI, scaled_binary
 
 
-def figure(reports: Sequence[CapacityReport]) -> Bars:
-    """The picture of each GPU's memory, in GiB as its driver counts it: what differs stands at the bars."""
+def figure(reports: Sequence[CapacityReport], named_context: bool = True) -> Bars:
+    """The picture of each GPU's memory, in GiB as its driver counts it: what differs stands at the bars.
+
+    Args:
+        reports: a bar each.
+        named_context: whether their contexts were asked for; a note says so if not, and they differ.
+    """
     said = [_question(report) for report in reports]
     same = [name for name in said[0] if len({each[name] for each in said}) == 1]
     gpus = {report.device.name for report in reports}
@@ -26,10 +31,16 @@ def figure(reports: Sequence[CapacityReport]) -> Bars:
         ", ".join(alike) or "As each bar says",
         Axis("", 0.0, high, evenly(high, scaled_binary, GIBI), log=False),
         bars,
+        _OWN_CONTEXTS
+        if not named_context and len({report.question.context for report in reports}) > 1
+        else (),
     )
 
 
 _ROOM = 1.04
+_OWN_CONTEXTS = (
+    "Each bar has the longest context that fits, or the model's own; --context sets one for all",
+)
 
 
 def _question(report: CapacityReport) -> dict[str, str]:

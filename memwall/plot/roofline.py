@@ -100,7 +100,7 @@ def _subtitle(devices: Sequence[Device], runs: Sequence[Run]) -> str:
 
 
 _NAMED = 3
-_ONE_LABEL = "An operator has one intensity on every GPU: its label stands at the highest of its dots"
+_ONE_LABEL = "An operator has one intensity on every GPU: its label stands at one of its dots"
 
 
 def _at(report: RooflineReport) -> Point | None:
@@ -122,11 +122,14 @@ def _dot(report: RooflineReport, devices: Sequence[Device]) -> Dot:
 
 def _labelled(dots: Sequence[Dot]) -> list[Dot]:
     """An operator has one intensity on every GPU, so its dots are a column: the highest has the label."""
-    highest: dict[tuple[str, float], float] = {}
+    columns: dict[tuple[str, float], set[Point]] = {}
     for dot in dots:
-        key = (dot.label, dot.at[0])
-        highest[key] = max(highest.get(key, 0.0), dot.at[1])
-    return [dot if highest[dot.label, dot.at[0]] == dot.at[1] else dot._replace(label="") for dot in dots]
+        columns.setdefault((dot.label, dot.at[0]), set()).add(dot.at)
+    found = []
+    for dot in dots:
+        *lower, highest = sorted(columns[dot.label, dot.at[0]], key=lambda at: at[1])
+        found.append(dot._replace(also=tuple(lower)) if dot.at == highest else dot._replace(label=""))
+    return found
 
 
 def _measured(run: Run, devices: Sequence[Device]) -> Dot:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
@@ -27,7 +28,8 @@ def render(picture: Picture, columns: int = COLUMNS, rows: int = ROWS, plain: bo
         plain: ASCII alone, for terminals that spell nothing else.
     """
     body = _bars(picture, columns) if isinstance(picture, Bars) else _figure(picture, columns, rows)
-    lines = [*_wrapped(picture.title, columns, ""), *_wrapped(picture.subtitle, columns), ""]
+    subtitle = getattr(picture, "plain_subtitle", "") or picture.subtitle
+    lines = [*_wrapped(picture.title, columns, ""), *_wrapped(subtitle, columns), ""]
     lines += [line.rstrip() for line in body]
     lines += [line for note in picture.notes for line in _wrapped(note, columns)]
     text = "\n".join(lines) + "\n"
@@ -172,14 +174,16 @@ def _mark_dots(figure: Figure, marks: Marks) -> Iterator[tuple[str, str]]:
 
 
 def _mark_ends(figure: Figure, marks: Marks) -> Iterator[tuple[str, str]]:
-    """A number at the end of each curve that has a name."""
-    for number, curve in enumerate((each for each in figure.curves if each.name), 1):
+    """A number at the end of each curve that has a name; letters beyond ten."""
+    named = [(name, curve) for curve in figure.curves if (name := curve.key or curve.name)]
+    for (name, curve), number in zip(named, itertools.cycle(_NUMBERS), strict=False):
         end = _cell(curve.points[-1], figure, marks.letters)
         if end:
-            marks.set(end, str(number % 10))
-            yield curve.name, str(number % 10)
+            marks.set(end, number)
+            yield name, number
 
 
+_NUMBERS = "1234567890abcdefghijklmnopqrstuvwxyz"
 _SIGNS = {"diamond": "◇", "ring": "○"}
 _ASIDE = (0, 1, -1, 2, -2, 3)
 """Columns from its place at which a letter may stand."""
