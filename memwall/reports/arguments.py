@@ -24,6 +24,10 @@ FROM_NONE = frozenset({"ahead", "hold", "source_tokens", "zero"})
 """What there may be none of."""
 
 
+LOOKED_UP = frozenset({"op"})
+"""Texts that have no default: the empty one is answered with those that there are."""
+
+
 def model_of(model: ModelLike) -> Model:
     """The model that a caller means.
 
@@ -84,7 +88,7 @@ def _number(name: str, value: Any) -> Any:
 
 def _text(name: str, value: Any) -> str:
     text = os.fspath(value) if isinstance(value, os.PathLike) else value
-    if not isinstance(text, str) or not text:
+    if not isinstance(text, str) or (not text and name not in LOOKED_UP):
         raise UsageError(f"{name} must be a text, not {shown(repr(value))}", "Leave it out for the default")
     return text
 
