@@ -152,7 +152,7 @@ def _long(hours: float) -> str:
     """About how long, in words."""
     number, unit = (hours, "hour") if hours < A_YEAR_H else (hours / A_YEAR_H, "year")
     if number > MEGA:
-        return "more than a million years"
+        return "a million years or more"
     return f"{number:,.0f} {unit}{'' if round(number) == 1 else 's'}"
 
 

@@ -99,6 +99,13 @@ class Note:
                 f"{shown(self._partial, 120)} has no footer: Parquet of a run that was killed is lost",
                 "Leave out --resume; .csv and .jsonl survive that, and --dask local -o FOLDER/ by parts",
             )
+        stem, suffix = os.path.splitext(self._partial)
+        whole = stem.removesuffix(".partial") + suffix
+        if os.path.exists(whole):
+            return FileError(
+                f"{shown(whole, 120)} is there, of other options or with rows left out: nothing to resume",
+                "Name another file, or leave out --resume to write it anew",
+            )
         return FileError(
             f"{shown(self._path, 120)}: there is nothing to resume",
             "Leave out --resume, which writes the file anew",
