@@ -101,6 +101,14 @@ def answered(rows: Sequence[Report | Refusal]) -> list[Report]:
     return [row for row in rows if not isinstance(row, Refusal)]
 
 
+def warn(rows: Sequence[Report | Refusal], warning: Callable[[Report], str | None]) -> None:
+    """Say on stderr what of the reports their reader has to know first, such as that a model does not fit."""
+    for row in rows:
+        said = None if isinstance(row, Refusal) else warning(row)
+        if said:
+            click.echo(f"warning: {said}", err=True)
+
+
 def show(
     output: Output,
     rows: list[Report | Refusal],

@@ -1,4 +1,4 @@
-"""Options of a picture that take several values at once: ranges of counts, and formats."""
+"""Options that take several values at once: ranges of counts, and formats."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def counts_of(text: str, flag: str, least: int, most: int, example: str) -> list
     Raises:
         UsageError: no range, or too few or too many of them.
     """
-    from memwall.sweeps.ranges import from_zero, parse_axis
+    from memwall.sweeps.ranges import parse_axis
 
     try:
         axis = parse_axis(text, flag, flag)
@@ -26,9 +26,16 @@ def counts_of(text: str, flag: str, least: int, most: int, example: str) -> list
             f"{flag}: this picture has room for {least} to {most} values, not {len(axis):,}",
             f"Try {flag} {example}",
         )
+    say_from_zero(text, flag)
+    return sorted(axis.slice(0, len(axis)).tolist())
+
+
+def say_from_zero(text: str, flag: str) -> None:
+    """Where a range of every whole number from 0 begins, which may not be what was meant."""
+    from memwall.sweeps.ranges import from_zero
+
     for word in from_zero(text):
         click.echo(f"note: {flag} {shown(word)} begins with 1: there is no size 0", err=True)
-    return sorted(axis.slice(0, len(axis)).tolist())
 
 
 def formats_of(text: str | None, flag: str) -> list[str]:

@@ -20,6 +20,7 @@ Item = TypeVar("Item")
 
 UTF_8_BYTES = 4
 """Of a character at most."""
+STDOUT = ("-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1")
 FORMATS_BY_SUFFIX = {".json": "json", ".csv": "csv", ".md": "markdown"}
 
 
@@ -47,7 +48,7 @@ class Output(NamedTuple):
     @property
     def to_file(self) -> bool:
         """Whether the result goes to a file; `-o -` is stdout."""
-        return self.output not in (None, "-")
+        return self.output is not None and self.output not in STDOUT
 
 
 def listed(catalog: Catalog, read: Callable[[Entry], Item]) -> list[Item]:
@@ -136,12 +137,13 @@ PIECE = DEFAULT_BUFFER_SIZE // UTF_8_BYTES
 def _to_file(output: Output, data: bytes) -> None:
     if not str(output.output).strip():
         raise UsageError("-o names no file", "Name one; -o - is stdout")
+    path = str(output.output)
     try:
-        _replace(os.path.realpath(str(output.output)), data)
+        _replace(path if stands(path) else os.path.realpath(path), data)
     except OSError as error:
         raise UsageError(
             f"-o {shown(output.output, 120)}: cannot be written: {error.strerror}",
-            elsewhere(str(output.output), error),
+            elsewhere(path, error),
         ) from None
 
 
@@ -163,7 +165,7 @@ def _replace(path: str, data: bytes) -> None:
     existing = os.path.exists(path)
     if existing and not os.access(path, os.W_OK):
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
-    if existing and not os.path.isfile(path):
+    if stands(path):
         with open(path, "wb") as file:
             file.write(data)
         return
@@ -176,6 +178,27 @@ def _replace(path: str, data: bytes) -> None:
         if os.path.exists(partial):
             os.unlink(partial)
         raise
+
+
+def stands(path: str) -> bool:
+    """Whether what is there is a pipe or a device, which is written as it stands, and never replaced."""
+    opened_already = os.path.abspath(path).startswith(("/dev/fd/", "/dev/stderr", "/proc/"))
+    return opened_already or (os.path.exists(path) and not os.path.isfile(path))
+
+
+def check_no_folder(path: str, example: str) -> None:
+    """See that a file is named.
+
+    Args:
+        path: where the result goes.
+        example: a file's name, for the hint.
+
+    Raises:
+        UsageError: a folder is.
+    """
+    if os.path.isdir(path):
+        within = shown(os.path.join(path, example), 120)
+        raise UsageError(f"-o {shown(path, 120)} is a folder", f"Name a file in it: -o {within}")
 
 
 def elsewhere(path: str, error: OSError) -> str:

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 import click
 
-from memwall.cli.output import Output, write, write_bytes
+from memwall.cli.output import STDOUT, Output, check_no_folder, write, write_bytes
 from memwall.errors import UsageError, shown
 from memwall.plot.figure import Picture
 
@@ -41,7 +41,7 @@ def show(picture: Picture, target: dict[str, Any]) -> int:
     path, form = target["output"], target["form"]
     suffix = os.path.splitext(path or "")[1].lower()
     form = form or FORMATS.get(suffix) or ("text" if path is None else "svg")
-    if path not in (None, "-"):
+    if path is not None and path not in STDOUT:
         _check_name(path, suffix, target["form"])
     if FORMATS.get(suffix, form) != form:
         ending = next(ending for ending, name in FORMATS.items() if name == form)
@@ -73,8 +73,7 @@ def _check_name(path: str, suffix: str, form: str | None) -> None:
         UsageError: a folder, or an ending that names no format that memwall draws.
     """
     named = f"-o {shown(path, 120)}"
-    if os.path.isdir(path):
-        raise UsageError(f"{named} is a folder", f"Name a file in it: -o {os.path.join(path, 'plot.svg')}")
+    check_no_folder(path, "plot.svg")
     if form or suffix in FORMATS:
         return
     endings = ", ".join(FORMATS)

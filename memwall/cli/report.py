@@ -15,7 +15,7 @@ from memwall.cli.estimates import estimate_options, on_one
 from memwall.cli.layouts import layout_options
 from memwall.cli.models import load_model
 from memwall.cli.options import MODEL, Count, Format, gpu_option, named_gpus, set_option
-from memwall.cli.output import Output, write
+from memwall.cli.output import STDOUT, Output, write
 from memwall.errors import UsageError, shown
 
 EPILOG = """\b
@@ -112,7 +112,7 @@ def _check_ending(output: str | None) -> None:
         raise UsageError("a page goes to a file", "Name it: -o report.html; -o - is stdout")
     stem, suffix = os.path.splitext(output)
     if (
-        output == "-"
+        output in STDOUT
         or suffix.lower() in (".html", ".htm", ".xhtml")
         or (os.path.exists(output) and not os.path.isfile(output))
     ):

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from memwall.cli.devices import on_each, show
+from memwall.cli.devices import on_each, show, warn
 from memwall.cli.engines import engine_option
 from memwall.cli.estimates import estimate_options, on_one
 from memwall.cli.layouts import layout_options, offload_options
@@ -21,7 +21,6 @@ from memwall.cli.options import (
     set_option,
 )
 from memwall.cli.output import Output
-from memwall.errors import Refusal
 from memwall.hardware import Device
 from memwall.reports.case import DEFAULT_GPU
 from memwall.reports.step import StepReport, step
@@ -84,8 +83,5 @@ def command(gpu: str | None, model: str, changes: dict[str, str], **options: Any
         return step(loaded, gpu=device, defaults=defaults, **on_one(options, device, gpu))
 
     rows = on_each(gpu, changes, on)
-    for row in rows:
-        too_large = None if isinstance(row, Refusal) else warning(row)
-        if too_large:
-            click.echo(f"warning: {too_large}", err=True)
+    warn(rows, warning)
     return show(output, rows, view)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shlex
 import sys
 from collections.abc import Mapping
@@ -10,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from memwall.cli.output import FULL, elsewhere
+from memwall.cli.output import FULL, check_no_folder, elsewhere, stands
 from memwall.cli.progress import Progress
 from memwall.errors import NotAvailable, UsageError, shown
 
@@ -28,7 +27,7 @@ def to_file(sweep: Planned, blocks: range, form: str, path: str, options: Mappin
     """
     from memwall.sweeps.files import arrow
     from memwall.sweeps.size import points_of
-    from memwall.sweeps.stream import File, Stopped, stands, straight
+    from memwall.sweeps.stream import File, Stopped, straight
 
     if form == "parquet":
         arrow()
@@ -37,10 +36,7 @@ def to_file(sweep: Planned, blocks: range, form: str, path: str, options: Mappin
                 "this share has no points, and Parquet needs a row to know its columns",
                 "Cut into fewer shares, or write .csv",
             )
-    if os.path.isdir(path):
-        raise UsageError(
-            f"-o {shown(path, 120)} is a folder", f"Name a file in it: -o {shown(path, 100)}/out.{form}"
-        )
+    check_no_folder(path, f"out.{form}")
     as_it_stands = stands(path)
     if as_it_stands:
         _check_pipe(path, form, options["resume"])

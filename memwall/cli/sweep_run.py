@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from memwall.cli.output import Output, emit, to_stdout
+from memwall.cli.output import STDOUT, Output, emit, stands, to_stdout
 from memwall.cli.progress import Progress
 from memwall.cli.sweep_file import to_file
 from memwall.cli.sweep_options import LISTED
@@ -28,8 +28,6 @@ LONG_S = 3600.0
 """A sweep that takes longer than this is asked about."""
 A_YEAR_H = 24 * 365
 EMPTY_SHARE = "this share has no points: there are more shares than points"
-STDOUT = ("/dev/stdout", "/dev/fd/1", "/proc/self/fd/1")
-"""Other names of `-o -`."""
 
 
 def run(spec: Spec, options: Mapping[str, Any]) -> int:
@@ -41,7 +39,7 @@ def run(spec: Spec, options: Mapping[str, Any]) -> int:
     from memwall.sweeps.left_out import LeftOut
     from memwall.sweeps.plan import plan
 
-    output = "-" if options["output"] in STDOUT else options["output"]
+    output = options["output"]
     target = Output(options["form"], options["as_json"], output, "auto")
     streamed = None if options["dask"] else _streamed(target)
     _check(options, streamed, target)
@@ -103,7 +101,7 @@ def _on_cluster(sweep: Planned, blocks: range, address: str, folder: str | None)
     from memwall.sweeps.cluster import run
     from memwall.sweeps.size import points_of
 
-    if folder in (None, "-") or os.path.isfile(str(folder)):
+    if folder in (None, *STDOUT) or os.path.isfile(str(folder)):
         raise UsageError("--dask writes parts of Parquet to a folder", "Name it: -o out.parquet/")
     progress = Progress(points_of(sweep, blocks))
     try:
@@ -129,7 +127,6 @@ def _agree(sweep: Planned, blocks: range, best: str | None, form: str | None, ta
         UsageError: it takes hours, or more than the disk has.
     """
     from memwall.sweeps.size import expected
-    from memwall.sweeps.stream import stands
 
     to_disk = form and target.to_file and not best and not stands(str(target.output))
     path = os.path.realpath(str(target.output)) if to_disk else None

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from memwall.cli.lists import say_from_zero
 from memwall.cli.options import Count, Named, named_gpus
 from memwall.cli.sweep_options import NEVER, Many, of_command
 from memwall.errors import UsageError, shown
@@ -32,7 +33,7 @@ def spec_of(ctx: click.Context, what: str, given: Mapping[str, Any]) -> Spec:
         UsageError: values that cannot be meant.
     """
     from memwall.sweeps.planned import Spec
-    from memwall.sweeps.ranges import from_zero, parse_axis
+    from memwall.sweeps.ranges import parse_axis
     from memwall.sweeps.where import together
 
     report = what in KINDS
@@ -51,8 +52,7 @@ def spec_of(ctx: click.Context, what: str, given: Mapping[str, Any]) -> Spec:
         elif _is_range(what, name, param.type.single):
             flag = max(param.opts, key=len)
             parse_axis(value, name, flag)  # which knows its flag
-            for word in from_zero(value):
-                click.echo(f"note: {flag} {shown(word)} begins with 1: there is no size 0", err=True)
+            say_from_zero(value, flag)
             ranges[name] = value
         else:
             settings.pop(name, None)

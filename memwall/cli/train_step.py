@@ -6,11 +6,10 @@ from typing import Any
 
 import click
 
-from memwall.cli.devices import on_each, show
+from memwall.cli.devices import on_each, show, warn
 from memwall.cli.models import load_model, model_option
 from memwall.cli.options import Count, defaults_of, gpu_option, output_options, set_option
 from memwall.cli.output import Output
-from memwall.errors import Refusal
 from memwall.hardware import Device
 from memwall.memory.backward import ATTENTIONS, CHECKPOINTING
 from memwall.memory.training import OPTIMIZERS
@@ -59,8 +58,5 @@ def command(gpu: str | None, model: str, changes: dict[str, str], zero: str, **o
         return train_step(loaded, gpu=device, zero=int(zero), defaults=defaults, **options)
 
     rows = on_each(gpu, changes, make)
-    for row in rows:
-        too_large = None if isinstance(row, Refusal) else view.warning(row)
-        if too_large:
-            click.echo(f"warning: {too_large}", err=True)
+    warn(rows, view.warning)
     return show(output, rows, view)

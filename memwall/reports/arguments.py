@@ -86,7 +86,12 @@ def _number(name: str, value: Any) -> Any:
     return value
 
 
-def _text(name: str, value: Any) -> str:
+def text_of(name: str, value: Any) -> str:
+    """A text that a caller hands over; a path may stand for one.
+
+    Raises:
+        UsageError: it is none, or empty.
+    """
     text = os.fspath(value) if isinstance(value, os.PathLike) else value
     if not isinstance(text, str) or (not text and name not in LOOKED_UP):
         raise UsageError(f"{name} must be a text, not {shown(repr(value))}", "Leave it out for the default")
@@ -99,5 +104,10 @@ def _flag(name: str, value: Any) -> bool:
     return value
 
 
-CHECKS: dict[str, Callable[[str, Any], Any]] = {"int": _count, "float": _number, "str": _text, "bool": _flag}
+CHECKS: dict[str, Callable[[str, Any], Any]] = {
+    "int": _count,
+    "float": _number,
+    "str": text_of,
+    "bool": _flag,
+}
 """By annotation."""

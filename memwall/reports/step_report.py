@@ -122,20 +122,16 @@ class StepReport(Report):
         )
 
     @property
-    def head_share(self) -> Count:
-        """The head's part of the estimate's kernels, which the last stage of a pipeline has."""
-        times = [line.estimate.time_s if line.estimate else line.time_s for line in self.lines]
-        return head_share((line.launch for line in self.lines), times)
-
-    @property
     def expected_stretch(self) -> Count:
         """The estimate of the pass over that of one microbatch through all stages."""
-        return self.spread.expected_stretch(self.model.layer_count, self.head_share)
+        known = [(line.launch, line.estimate.time_s) for line in self.lines if line.estimate is not None]
+        return self.spread.expected_stretch(self.model.layer_count, head_share(*zip(*known, strict=True)))
 
     @property
     def expected_bubble(self) -> Count | None:
         """Part of the estimate in which a stage waits, for the slowest one too; None without an estimate."""
-        return None if self.kernels_estimate is None else self.spread.waits(self.expected_stretch)
+        known = all(line.estimate is not None for line in self.lines)
+        return self.spread.waits(self.expected_stretch) if known else None
 
     @property
     def engine_time_s(self) -> Count:

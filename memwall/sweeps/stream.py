@@ -77,12 +77,6 @@ def _asked_to_stop() -> Iterator[list[int]]:
             signal.signal(each, handler)
 
 
-def stands(path: str) -> bool:
-    """Whether what is there is a pipe or a device, which is written as it stands, and never replaced."""
-    opened_already = os.path.abspath(path).startswith(("/dev/fd/", "/dev/stderr", "/proc/"))
-    return opened_already or (os.path.exists(path) and not os.path.isfile(path))
-
-
 def straight(sweep: Planned, blocks: range, path: str, form: str, seen: Seen) -> Done:
     """Write all rows into a pipe or a device.
 

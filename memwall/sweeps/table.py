@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -13,6 +12,7 @@ from memwall import hardware
 from memwall.dtypes import find as find_dtype
 from memwall.errors import UsageError, shown
 from memwall.ops import registry
+from memwall.reports.arguments import text_of
 from memwall.reports.case import DEFAULT_DTYPE, DEFAULT_GPU
 from memwall.reports.notebook import Report
 from memwall.sweeps.best import Best
@@ -176,10 +176,8 @@ def _several(value: Any) -> Sequence[Any]:
 
 def _named(name: str, value: Any) -> Any:
     """The canonical name, so that a misspelt one is refused before anything is computed."""
-    if isinstance(value, os.PathLike):
-        value = os.fspath(value)
-    if not isinstance(value, str) and name in NAMES:
-        raise UsageError(f"{name} must be a text, not {shown(repr(value))}", "Leave it out for the default")
+    if name in NAMES:
+        value = text_of(name, value)
     if name == "gpu":
         device = hardware.load(value)
         return value if device.own else device.name
